@@ -1,0 +1,1 @@
+"""Shows and asks. Knows the engine by its events and its client, never by its internals."""

@@ -1,0 +1,1 @@
+"""Decides: which calls of an agent run, which are advised against, asked about, refused, and why."""
