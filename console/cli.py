@@ -1,0 +1,51 @@
+"""``breaker``: the command line. Each subcommand lives in a module of its own, imported when it is called.
+
+So no command pays for what it does not use: ``breaker status`` never imports Textual.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+import click
+
+COMMANDS: dict[str, tuple[str, str]] = {
+    "config": ("console.commands.config:config", "check, show or describe the configuration"),
+    "explain": ("console.commands.explain:explain", "why two calls collide, or do not"),
+    "replay": ("console.commands.replay:replay", "run a recorded session through the breaker"),
+    "serve": ("console.commands.serve:serve", "run the engine alone, without a console"),
+    "status": ("console.commands.status:status", "agents, hottest measures and open asks of a running engine"),
+}
+"""Subcommand: where it lives (``module:attribute``) and its line in the list of commands."""
+
+OPENED_WHEN_BARE = "open"
+"""The subcommand that a bare ``breaker`` runs, once there is one."""
+
+
+class LazyGroup(click.Group):
+    """A group that imports a subcommand when it is called, and lists them without importing any."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+        return sorted(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - click's signature
+        place = COMMANDS.get(cmd_name)
+        if place is None:
+            return None
+        module, _, attribute = place[0].partition(":")
+        command = getattr(import_module(module), attribute)
+        assert isinstance(command, click.Command)  # noqa: S101 - a slip in COMMANDS, not in anybody's input
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, line) for name, (_, line) in sorted(COMMANDS.items())])
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="repeat-tool-breaker", prog_name="breaker")
+def main() -> None:
+    """See an agent's loop coming, and stop it.
+
+    The breaker counts what each tool call is, not how it is spelled, and asks you at the gate.
+    """

@@ -1,0 +1,191 @@
+"""The one gate: both tracks' hits, the asks they open, the exemptions and refusals that the answers leave.
+
+A call at the gate is judged by what stands at that moment: hits that are exempted are none, a hit that is
+refused refuses, hits of an open ask wait on it, and what no ask covers opens one. A waiting call is bound to no
+ask; whenever one closes, the agent's waiting calls are judged again in order of arrival. So a batch of parallel
+calls needs one answer, a call that hits two asks needs both, and no order of answers can lose one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from engine.agents import Agent, Agents, Pending
+from engine.config import Config
+from engine.events import AskClosed, AskOpened, Event, Exempted, Refused
+from engine.messages import refusal_text, repeat_advice
+from engine.reports import asks_of, call_decided, call_seen
+from engine.verdicts import Advisory, Ask, Decided, Hit, Outcome, Refusal, Verdict, Waiting
+
+_ALLOWED = Verdict("allow")
+_NOBODY: Refusal = Refusal("", "unattended")
+
+
+class Gate:
+    """Judges the calls of all agents. ``asks`` names the agent of every open ask."""
+
+    __slots__ = ("_clock", "_listener", "_opened", "agents", "asks", "attended", "config")
+
+    def __init__(
+        self,
+        agents: Agents,
+        config: Config,
+        *,
+        attended: bool,
+        clock: Callable[[], float],
+        listener: Callable[[Event], None] | None,
+    ) -> None:
+        self.agents = agents
+        self.config = config
+        self.attended = attended
+        self.asks: dict[str, str] = {}
+        self._opened = 0
+        self._clock = clock
+        self._listener = listener
+
+    def judge(self, agent: Agent, pending: Pending) -> Verdict | Waiting:
+        """Decide a call that has just arrived, or let it wait."""
+        turn = agent.turn
+        hits = turn.hits(pending.identity.measures, self.config.fail_limit)
+        moved: Sequence[str]
+        answer: Verdict | Waiting
+        opened: Ask | None = None
+        if not hits:
+            answer, moved = self._allow(agent, pending)
+        elif self.config.on_limit == "deny":
+            answer, moved = self._refuse(agent, pending, hits, None)
+        elif refusal := turn.refusal(hits):
+            answer, moved = self._refuse(agent, pending, hits, refusal)
+        elif self.attended:
+            opened = self._open(agent, pending, hits)
+            answer, moved = Waiting(pending.ticket, asks_of(agent, pending)), ()
+        else:
+            pending.asked = True
+            answer, moved = self._refuse(agent, pending, hits, _NOBODY)
+        if self._listener:
+            self._listener(call_seen(pending.decided_at, pending, answer, moved, self.config.limits))
+            if opened:
+                self._listener(AskOpened(pending.decided_at, opened))
+        if isinstance(answer, Verdict) and answer.outcome == "unattended":
+            self._refuse_measures(agent, [hit.fingerprint for hit in hits], "unattended")
+        return answer
+
+    def answer(self, agent: Agent, ask: Ask, outcome: Outcome, note: str) -> tuple[Decided, ...]:
+        """Close an ask, and judge again what waited on it."""
+        waiting = sum(ask.id in asks_of(agent, pending) for pending in agent.waiting.values())
+        self._close(agent, ask.id, outcome, waiting, note)
+        if outcome == "approved":
+            agent.turn.exempt(ask.fingerprints)
+            if self._listener:
+                self._listener(Exempted(self._clock(), agent.id, ask.fingerprints))
+        else:
+            self._refuse_measures(agent, ask.fingerprints, outcome, note)
+        decided = [self._rejudge(agent, pending) for pending in tuple(agent.waiting.values())]
+        return tuple(one for one in decided if one)
+
+    def withdraw(self, agent: Agent, pending: Pending) -> Decided:
+        """Refuse one waiting call as cancelled; an ask that nobody waits on any more is closed with it."""
+        decided = self._refuse_waiting(agent, pending, Refusal("", "cancelled"))
+        wanted = {ask_id for other in agent.waiting.values() for ask_id in asks_of(agent, other)}
+        for ask_id in [ask_id for ask_id in agent.asks if ask_id not in wanted]:
+            self._close(agent, ask_id, "cancelled", 1)
+        return decided
+
+    def withdraw_all(self, agent: Agent) -> tuple[Decided, ...]:
+        """Refuse all waiting calls of an agent as cancelled, and close its asks."""
+        return tuple(self.withdraw(agent, pending) for pending in tuple(agent.waiting.values()))
+
+    # -- one call ---------------------------------------------------------------------------------------------
+
+    def _rejudge(self, agent: Agent, pending: Pending) -> Decided | None:
+        hits = agent.turn.hits(pending.identity.measures, self.config.fail_limit)
+        if not hits:
+            del agent.waiting[pending.ticket]
+            pending.decided_at = self._clock()
+            verdict, moved = self._allow(agent, pending)
+            return self._report_decided(pending, verdict, moved)
+        if refusal := agent.turn.refusal(hits):
+            return self._refuse_waiting(agent, pending, refusal, hits)
+        if ask := self._open(agent, pending, hits):
+            if self._listener:
+                self._listener(AskOpened(ask.opened, ask))
+        return None
+
+    def _allow(self, agent: Agent, pending: Pending) -> tuple[Verdict, Sequence[str]]:
+        """Let a call run: its advisory is due, all its fingerprints are counted, its result is awaited."""
+        turn, config, measures = agent.turn, self.config, pending.identity.measures
+        for stage, at in (("summarize", config.summarize_at), ("warn", config.warn_at)):
+            if reached := turn.stage(measures, at):
+                count = turn.counts.get(reached.fingerprint, 0) + 1
+                text = repeat_advice(stage, reached.fingerprint, count, reached.cap, config)
+                pending.advisories = (Advisory(stage, reached.fingerprint, count, text),)
+                break
+        moved = turn.commit(pending.identity.fingerprints)
+        agent.await_result(pending)
+        if not pending.asked and not pending.advisories:
+            return _ALLOWED, moved
+        outcome: Outcome | None = "approved" if pending.asked else None
+        return Verdict("allow", pending.asked, outcome, advisories=pending.advisories), moved
+
+    def _refuse(
+        self, agent: Agent, pending: Pending, hits: tuple[Hit, ...], refusal: Refusal | None
+    ) -> tuple[Verdict, Sequence[str]]:
+        """Refuse a call: only what hit is counted, for it never ran and spends nothing on what it never touched."""
+        moved = agent.turn.commit(tuple(dict.fromkeys(hit.fingerprint for hit in hits)))
+        outcome = refusal.outcome if refusal and pending.asked else None
+        reason = refusal_text(pending.call.tool, hits, refusal, self.config)
+        return Verdict("deny", pending.asked, outcome, hits, reason=reason), moved
+
+    def _refuse_waiting(
+        self, agent: Agent, pending: Pending, refusal: Refusal, hits: tuple[Hit, ...] | None = None
+    ) -> Decided:
+        del agent.waiting[pending.ticket]
+        if hits is None:
+            hits = agent.turn.hits(pending.identity.measures, self.config.fail_limit)
+        verdict, moved = self._refuse(agent, pending, hits, refusal)
+        return self._report_decided(pending, verdict, moved)
+
+    def _report_decided(self, pending: Pending, verdict: Verdict, moved: Sequence[str]) -> Decided:
+        if self._listener:
+            self._listener(call_decided(self._clock(), pending, verdict, moved, self.config.limits))
+        return Decided(pending.ticket, pending.call.agent, pending.call.id, verdict)
+
+    # -- one ask ----------------------------------------------------------------------------------------------
+
+    def _open(self, agent: Agent, pending: Pending, hits: tuple[Hit, ...]) -> Ask | None:
+        """Let a call wait; open an ask for those of its hits that no open ask covers, if there are any."""
+        pending.asked = True
+        agent.waiting[pending.ticket] = pending
+        covered = {fingerprint for ask in agent.asks.values() for fingerprint in ask.fingerprints}
+        uncovered = tuple(hit for hit in hits if hit.fingerprint not in covered)
+        if not uncovered:
+            return None
+        now = self._clock()
+        self._opened += 1
+        ask = Ask(
+            id=f"ask-{self._opened}",
+            agent=agent.id,
+            call=pending.call.id,
+            tool=pending.call.tool,
+            fingerprints=tuple(dict.fromkeys(hit.fingerprint for hit in uncovered)),
+            hits=uncovered,
+            opened=now,
+            deadline=None if self.config.ask_timeout is None else now + self.config.ask_timeout,
+        )
+        agent.asks[ask.id] = ask
+        self.asks[ask.id] = agent.id
+        return ask
+
+    def _close(self, agent: Agent, ask_id: str, outcome: Outcome, waiting: int, note: str = "") -> None:
+        del agent.asks[ask_id]
+        del self.asks[ask_id]
+        if self._listener:
+            self._listener(AskClosed(self._clock(), ask_id, agent.id, outcome, waiting, note))
+
+    def _refuse_measures(
+        self, agent: Agent, fingerprints: Sequence[str], outcome: Outcome, note: str = ""
+    ) -> None:
+        refusals = tuple(Refusal(fingerprint, outcome, note) for fingerprint in dict.fromkeys(fingerprints))
+        agent.turn.refuse(refusals)
+        if self._listener:
+            self._listener(Refused(self._clock(), agent.id, refusals))
