@@ -127,9 +127,10 @@ class Breaker:
                 streaks = agent.turn.failed(measures, failure)
                 advisories = self._failure_advisory(streaks, failure) + advisories
             agent.turn.remember(measures, preview(result, self.config.result_preview_chars))
+        settlement = Settlement(failure, advisories)
         if self._listener:
-            self._listener(call_settled(now, pending, result, failure, streaks, advisories))
-        return Settlement(failure, advisories)
+            self._listener(call_settled(now, pending, result, settlement, streaks))
+        return settlement
 
     def cancel(self, agent_id: str, call_id: str) -> tuple[Decided, ...]:
         """Withdraw the waiting calls of this id: they are refused as ``cancelled``, an ask left alone is closed."""

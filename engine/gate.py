@@ -11,11 +11,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from engine.agents import Agent, Agents, Pending
+from engine.calls import Measure
 from engine.config import Config
 from engine.events import AskClosed, AskOpened, Event, Exempted, Refused
 from engine.messages import refusal_text, repeat_advice
 from engine.reports import asks_of, call_decided, call_seen
-from engine.verdicts import Advisory, Ask, Decided, Hit, Outcome, Refusal, Verdict, Waiting
+from engine.turn import Turn
+from engine.verdicts import Advisory, Ask, Decided, Hit, Outcome, Refusal, Stage, Verdict, Waiting
 
 _ALLOWED = Verdict("allow")
 _NOBODY: Refusal = Refusal("", "unattended")
@@ -106,26 +108,30 @@ class Gate:
             return self._report_decided(pending, verdict, moved)
         if refusal := agent.turn.refusal(hits):
             return self._refuse_waiting(agent, pending, refusal, hits)
-        if ask := self._open(agent, pending, hits):
-            if self._listener:
-                self._listener(AskOpened(ask.opened, ask))
+        if (ask := self._open(agent, pending, hits)) and self._listener:
+            self._listener(AskOpened(ask.opened, ask))
         return None
 
     def _allow(self, agent: Agent, pending: Pending) -> tuple[Verdict, Sequence[str]]:
         """Let a call run: its advisory is due, all its fingerprints are counted, its result is awaited."""
-        turn, config, measures = agent.turn, self.config, pending.identity.measures
-        for stage, at in (("summarize", config.summarize_at), ("warn", config.warn_at)):
-            if reached := turn.stage(measures, at):
-                count = turn.counts.get(reached.fingerprint, 0) + 1
-                text = repeat_advice(stage, reached.fingerprint, count, reached.cap, config)
-                pending.advisories = (Advisory(stage, reached.fingerprint, count, text),)
-                break
+        turn = agent.turn
+        pending.advisories = self._advise(turn, pending.identity.measures)
         moved = turn.commit(pending.identity.fingerprints)
         agent.await_result(pending)
         if not pending.asked and not pending.advisories:
             return _ALLOWED, moved
         outcome: Outcome | None = "approved" if pending.asked else None
         return Verdict("allow", pending.asked, outcome, advisories=pending.advisories), moved
+
+    def _advise(self, turn: Turn, measures: Sequence[Measure]) -> tuple[Advisory, ...]:
+        """The one advisory of the occurrence track that a call is owed: the strongest stage reached."""
+        config = self.config
+        stages: tuple[tuple[Stage, int | None], ...] = (("summarize", config.summarize_at), ("warn", config.warn_at))
+        for stage, at in stages:
+            if at is not None and (reached := turn.stage(measures, at)):
+                text = repeat_advice(stage, reached.fingerprint, at, reached.cap, config)
+                return (Advisory(stage, reached.fingerprint, at, text),)
+        return ()
 
     def _refuse(
         self, agent: Agent, pending: Pending, hits: tuple[Hit, ...], refusal: Refusal | None
@@ -182,9 +188,7 @@ class Gate:
         if self._listener:
             self._listener(AskClosed(self._clock(), ask_id, agent.id, outcome, waiting, note))
 
-    def _refuse_measures(
-        self, agent: Agent, fingerprints: Sequence[str], outcome: Outcome, note: str = ""
-    ) -> None:
+    def _refuse_measures(self, agent: Agent, fingerprints: Sequence[str], outcome: Outcome, note: str = "") -> None:
         refusals = tuple(Refusal(fingerprint, outcome, note) for fingerprint in dict.fromkeys(fingerprints))
         agent.turn.refuse(refusals)
         if self._listener:

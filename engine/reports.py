@@ -8,11 +8,11 @@ from typing import Any
 import msgspec
 
 from engine.agents import Agent, Agents, Pending
-from engine.calls import Failure, Result
+from engine.calls import Result
 from engine.config import Config
 from engine.events import AgentSnapshot, CallDecided, CallSeen, CallSettled, Snapshot
 from engine.turn import Turn
-from engine.verdicts import Advisory, Verdict, Waiting
+from engine.verdicts import Settlement, Verdict, Waiting
 
 RESULT_TEXT_KEPT = 4000
 """Characters of a result's text that its event carries."""
@@ -21,14 +21,15 @@ VALUES_KEPT = frozenset(
 )
 VALUE_CHARS_KEPT = 400
 
+_UNDECIDED = Verdict("deny", asked=True)
+
 
 def call_seen(
     at: float, pending: Pending, answer: Verdict | Waiting, moved: Sequence[str], limits: Mapping[str, float | None]
 ) -> CallSeen:
     """The event of a call just judged. ``moved``: the fingerprints that its commit pushed or evicted."""
     call, identity, turn = pending.call, pending.identity, pending.turn
-    waits = isinstance(answer, Waiting)
-    verdict = Verdict("deny", asked=True) if waits else answer
+    verdict = answer if isinstance(answer, Verdict) else _UNDECIDED
     return CallSeen(
         at=at,
         id=call.id,
@@ -37,7 +38,7 @@ def call_seen(
         args=call.args,
         ticket=pending.ticket,
         turn=turn.number,
-        verdict="wait" if waits else verdict.decision,
+        verdict="wait" if isinstance(answer, Waiting) else verdict.decision,
         fingerprints=identity.fingerprints,
         measures=identity.measures,
         hits=verdict.hits,
@@ -45,7 +46,7 @@ def call_seen(
         counts=counts_of(turn, moved, limits),
         outcome=verdict.outcome,
         asked=verdict.asked,
-        asks=answer.asks if waits else (),
+        asks=answer.asks if isinstance(answer, Waiting) else (),
         reason=verdict.reason,
         tracked=bool(identity.fingerprints),
         local=identity.local,
@@ -74,12 +75,7 @@ def call_decided(
 
 
 def call_settled(
-    at: float,
-    pending: Pending,
-    result: Result,
-    failure: Failure | None,
-    streaks: Mapping[str, int],
-    advisories: tuple[Advisory, ...],
+    at: float, pending: Pending, result: Result, settlement: Settlement, streaks: Mapping[str, int]
 ) -> CallSettled:
     """The event of a result. Long text is cut: the journal and the screen show previews."""
     return CallSettled(
@@ -88,10 +84,10 @@ def call_settled(
         agent=pending.call.agent,
         ticket=pending.ticket,
         result=result_preview(result),
-        failure=failure,
+        failure=settlement.failure,
         aborted=result.aborted,
         streaks=streaks,
-        advisories=advisories,
+        advisories=settlement.advisories,
         seconds=max(0.0, at - pending.decided_at),
     )
 
@@ -170,5 +166,3 @@ def _agent_snapshot(agent: Agent, limits: Mapping[str, float | None]) -> AgentSn
         exemptions=tuple(turn.exemptions),
         refusals=tuple(turn.refusals.values()),
     )
-
-

@@ -88,13 +88,11 @@ class Turn:
                 repeating.append(Hit("repeat", fingerprint, count, measure.cap, previous=previous))
         return (*failing, *repeating)
 
-    def stage(self, measures: Iterable[Measure], at: int | None) -> Measure | None:
+    def stage(self, measures: Iterable[Measure], at: int) -> Measure | None:
         """The most telling measure whose count, the present call included, is exactly ``at``. Changes nothing.
 
         Equality, so that each crossing speaks once however long the count then stays where it is.
         """
-        if at is None:
-            return None
         before, counts, exemptions = at - 1, self.counts, self.exemptions
         reached = [
             measure
