@@ -32,7 +32,7 @@ class Pending(Struct):
 class Agent:
     """One agent. ``waiting`` holds its undecided calls by ticket, in order of arrival; ``asks`` its open asks."""
 
-    __slots__ = ("asks", "children", "harness", "id", "in_flight", "last_seen", "name", "parent", "turn", "waiting")
+    __slots__ = ("asks", "harness", "id", "in_flight", "last_seen", "name", "parent", "turn", "waiting")
 
     def __init__(self, agent_id: str, window: int, now: float) -> None:
         self.id = agent_id
@@ -43,7 +43,6 @@ class Agent:
         self.in_flight: dict[str, Pending] = {}
         self.waiting: dict[int, Pending] = {}
         self.asks: dict[str, Ask] = {}
-        self.children: set[str] = set()
         self.last_seen = now
 
     def await_result(self, pending: Pending) -> None:
@@ -56,12 +55,13 @@ class Agent:
 
 
 class Agents:
-    """The agents by id, least recently heard of first."""
+    """The agents by id, least recently heard of first, and who is under whom (a child may be known first)."""
 
-    __slots__ = ("_by_id",)
+    __slots__ = ("_by_id", "_children")
 
     def __init__(self) -> None:
         self._by_id: OrderedDict[str, Agent] = OrderedDict()
+        self._children: dict[str, set[str]] = {}
 
     def __iter__(self) -> Iterator[Agent]:
         return iter(tuple(self._by_id.values()))
@@ -85,23 +85,26 @@ class Agents:
 
     def remove(self, agent: Agent) -> None:
         del self._by_id[agent.id]
-        if parent := self._by_id.get(agent.parent):
-            parent.children.discard(agent.id)
+        self._orphan(agent)
 
     def adopt(self, agent: Agent, parent: str) -> None:
         """Put an agent under its parent, known or not yet known."""
-        if former := self._by_id.get(agent.parent):
-            former.children.discard(agent.id)
+        self._orphan(agent)
         agent.parent = parent
-        if above := self._by_id.get(parent):
-            above.children.add(agent.id)
+        self._children.setdefault(parent, set()).add(agent.id)
+
+    def _orphan(self, agent: Agent) -> None:
+        siblings = self._children.get(agent.parent, set())
+        siblings.discard(agent.id)
+        if not siblings:
+            self._children.pop(agent.parent, None)
 
     def descendants(self, agent: Agent) -> list[Agent]:
         """The agents under this one, deepest first. A parent that names itself, or a ring of parents, ends."""
         found: dict[str, Agent] = {}
         rest = [agent]
         while rest:
-            for child_id in rest.pop().children:
+            for child_id in self._children.get(rest.pop().id, ()):
                 child = self._by_id.get(child_id)
                 if child is not None and child is not agent and child_id not in found:
                     found[child_id] = child
