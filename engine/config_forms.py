@@ -1,0 +1,340 @@
+"""The forms a setting's value may take: each reads a value, says what is allowed, and describes itself as JSON Schema.
+
+A form's ``read`` never raises: what is wrong goes into the ``Report``, with the path of the value, and reading
+goes on, so that everything wrong in a file is told at once. ``Report`` texts are printable whatever the file
+contained: an agent may have written it.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping
+from difflib import get_close_matches
+from typing import Any, Literal, Protocol
+
+from msgspec import Struct
+
+Path = tuple[str | int, ...]
+"""Where a value stands: ``("limits", "exact")``, ``("exclude", 0)``."""
+
+LARGEST = 1_000_000_000
+"""No number in a configuration is larger; one that is, is a slip."""
+PROBLEMS_KEPT = 50
+SHOWN_CHARS = 60
+
+_INTEGER = re.compile(r"[-+]?[0-9]{1,10}")
+_SWITCHED_OFF = frozenset({"off", "no", "none", "never", "false", "nil", "disabled"})
+_SWITCHED_ON = frozenset({"on", "yes", "y", "true"})
+
+
+class Found(Struct, frozen=True):
+    """Something wrong, or worth a word: ``at`` says whether its place is the key of ``path`` or its value."""
+
+    path: Path
+    text: str
+    at: Literal["key", "value"] = "value"
+
+
+class Report:
+    """What reading found. Beyond ``PROBLEMS_KEPT`` problems nothing more is noted: the file is no configuration."""
+
+    def __init__(self) -> None:
+        self.problems: list[Found] = []
+        self.warnings: list[Found] = []
+
+    @property
+    def full(self) -> bool:
+        return len(self.problems) >= PROBLEMS_KEPT
+
+    def problem(self, path: Path, text: str, at: Literal["key", "value"] = "value") -> None:
+        if not self.full:
+            self.problems.append(Found(path, text, at))
+
+    def warn(self, path: Path, text: str, at: Literal["key", "value"] = "key") -> None:
+        if len(self.warnings) < PROBLEMS_KEPT:
+            self.warnings.append(Found(path, text, at))
+
+    def wrong(self, path: Path, value: object, allowed: str, hint: str = "") -> None:
+        """Note a value that is not allowed where it stands."""
+        self.problem(path, f"{dotted(path)} is {shown(value)}; it must be {allowed}." + (f" {hint}" if hint else ""))
+
+
+class Form(Protocol):
+    """What a value may look like."""
+
+    @property
+    def allowed(self) -> str:
+        """What is allowed, to follow "it must be"."""
+        ...
+
+    def read(self, value: object, path: Path, report: Report) -> Any:
+        """The value as the configuration holds it; anything at all when a problem was reported."""
+        ...
+
+    def schema(self) -> dict[str, Any]:
+        """The form as JSON Schema."""
+        ...
+
+
+class Choice(Struct, frozen=True):
+    """One of a few words."""
+
+    words: tuple[str, ...]
+    elsewhere: Mapping[str, str] = {}
+    """Words that are no longer a choice, each with what to write instead."""
+
+    @property
+    def allowed(self) -> str:
+        return " or ".join(self.words)
+
+    def read(self, value: object, path: Path, report: Report) -> Any:
+        if isinstance(value, str) and value in self.words:
+            return value
+        hint = ""
+        if isinstance(value, str):
+            hint = self.elsewhere.get(value, "") or did_you_mean(value, self.words)
+        report.wrong(path, value, self.allowed, hint)
+        return value
+
+    def schema(self) -> dict[str, Any]:
+        return {"enum": list(self.words)}
+
+
+class Flag(Struct, frozen=True):
+    """True or false, and nothing that merely means it."""
+
+    allowed: str = "true or false"
+
+    def read(self, value: object, path: Path, report: Report) -> Any:
+        if isinstance(value, bool):
+            return value
+        word = value.lower() if isinstance(value, str) else value
+        hint = ""
+        if word == 1 or word in _SWITCHED_ON:
+            hint = "Write true, without quotes."
+        elif word == 0 or word in _SWITCHED_OFF:
+            hint = "Write false, without quotes."
+        report.wrong(path, value, self.allowed, hint)
+        return value
+
+    def schema(self) -> dict[str, Any]:
+        return {"type": "boolean"}
+
+
+class Whole(Struct, frozen=True):
+    """A whole number within bounds."""
+
+    least: int
+    most: int
+
+    @property
+    def allowed(self) -> str:
+        return f"a whole number from {self.least} to {self.most}"
+
+    def read(self, value: object, path: Path, report: Report) -> Any:
+        number = number_of(value)
+        if number is None or number != int(number) or not self.least <= number <= self.most:
+            report.wrong(path, value, self.allowed, _number_hint(value))
+            return value
+        return int(number)
+
+    def schema(self) -> dict[str, Any]:
+        return {"type": "integer", "minimum": self.least, "maximum": self.most}
+
+
+class Stage(Struct, frozen=True):
+    """The count at which a stage speaks. 0, a negative number or null switches it off: read as None."""
+
+    allowed: str = "a whole number, or 0, a negative number or null to switch the stage off"
+
+    def read(self, value: object, path: Path, report: Report) -> Any:
+        if value is None:
+            return None
+        number = number_of(value)
+        if number is not None and number <= 0:
+            return None
+        if number is None or number != int(number) or number > LARGEST:
+            report.wrong(path, value, self.allowed, _number_hint(value, off="null"))
+            return value
+        return int(number)
+
+    def schema(self) -> dict[str, Any]:
+        off = {"type": "number", "maximum": 0}
+        return {"anyOf": [{"type": "integer", "minimum": 1, "maximum": LARGEST}, off, {"type": "null"}]}
+
+
+class Number(Struct, frozen=True):
+    """A number with a least value, whole or not, or null for ``off``: read as None."""
+
+    least: float
+    off: str
+    """What null does, to follow "or null to"."""
+    above: bool = False
+    """The number must be above ``least``, not at it."""
+
+    @property
+    def allowed(self) -> str:
+        bound = f"above {self.least:g}" if self.above else f"of at least {self.least:g}"
+        return f"a number {bound}, or null to {self.off}"
+
+    def read(self, value: object, path: Path, report: Report) -> Any:
+        if value is None:
+            return None
+        number = number_of(value)
+        if number is None or number > LARGEST or number < self.least or (self.above and number == self.least):
+            report.wrong(path, value, self.allowed, _number_hint(value, off="null"))
+            return value
+        return int(number) if number == int(number) else number
+
+    def schema(self) -> dict[str, Any]:
+        bound = "exclusiveMinimum" if self.above else "minimum"
+        return {"type": ["number", "null"], bound: self.least, "maximum": LARGEST}
+
+
+class Text(Struct, frozen=True):
+    """Text of a given pattern, matched as a whole. The pattern is linear in time, and the same in JSON Schema."""
+
+    allowed: str
+    pattern: str
+
+    def read(self, value: object, path: Path, report: Report) -> Any:
+        if not isinstance(value, str) or not re.fullmatch(self.pattern, value):
+            report.wrong(path, value, self.allowed, _text_hint(value))
+        return value
+
+    def schema(self) -> dict[str, Any]:
+        return {"type": "string", "pattern": f"^(?:{self.pattern})$"}
+
+
+class Listed(Struct, frozen=True):
+    """A list of texts."""
+
+    of: str
+    """What the texts are, in the plural."""
+
+    @property
+    def allowed(self) -> str:
+        return f"a list of {self.of}"
+
+    def read(self, value: object, path: Path, report: Report) -> Any:
+        if not isinstance(value, list | tuple):
+            hint = f"Write [{printable(value)}]." if isinstance(value, str) and value.isidentifier() else ""
+            if value is None:
+                hint = "Write [] for none."
+            report.wrong(path, value, self.allowed, hint)
+            return value
+        for index, item in enumerate(value):
+            if report.full:
+                break
+            if not isinstance(item, str):
+                report.wrong((*path, index), item, "text", _text_hint(item))
+        return tuple(value)
+
+    def schema(self) -> dict[str, Any]:
+        return {"type": "array", "items": {"type": "string"}}
+
+
+class Table(Struct, frozen=True):
+    """A mapping whose values are of one form.
+
+    ``key`` looks at a key before its value is read and returns False when the value is to be left out.
+    """
+
+    of: str
+    value: Form
+    key: Callable[[str, Path, Report], bool]
+    key_schema: Mapping[str, Any] = {}
+    """JSON Schema keywords beside ``type`` that say which keys there may be."""
+
+    @property
+    def allowed(self) -> str:
+        return f"a mapping of {self.of}"
+
+    def read(self, value: object, path: Path, report: Report) -> Any:
+        if not isinstance(value, Mapping):
+            hint = "Nothing follows its colon: delete it to keep the defaults." if value is None else ""
+            report.wrong(path, value, self.allowed, hint)
+            return value
+        read: dict[str, Any] = {}
+        for key, item in value.items():
+            if report.full:
+                break
+            if not isinstance(key, str):
+                report.problem(
+                    (*path, str(key)), f"{dotted(path)} has the key {shown(key)}; a key must be text.", "key"
+                )
+            elif self.key(key, (*path, key), report):
+                read[key] = self.value.read(item, (*path, key), report)
+        return read
+
+    def schema(self) -> dict[str, Any]:
+        return {"type": "object", **(self.key_schema or {"additionalProperties": self.value.schema()})}
+
+
+def number_of(value: object) -> float | None:
+    """The number, whole or not; None for what is none. True and False are no numbers, nor is infinity."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    if isinstance(value, int):
+        return max(-LARGEST - 1, min(value, LARGEST + 1))
+    return value if math.isfinite(value) else None
+
+
+def dotted(path: Path) -> str:
+    """``limits.exact``, ``exclude[0]``."""
+    parts = "".join(f"[{step}]" if isinstance(step, int) else f".{printable(step)}" for step in path)
+    return parts.removeprefix(".")
+
+
+def printable(text: str, most: int = 80) -> str:
+    """The text with everything a terminal might act on, or a reader might not see, written as an escape."""
+    short = text if len(text) <= most else text[: most - 1] + "…"
+    if short.isprintable():
+        return short
+    return "".join(one if one.isprintable() else one.encode("unicode_escape").decode("ascii") for one in short)
+
+
+def shown(value: object) -> str:
+    """A value, as far as a person wants to see it in a sentence. Printable and short, whatever it is."""
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    if isinstance(value, int | float):
+        return _shown_number(value)
+    if isinstance(value, str):
+        return f"the text '{printable(value, SHOWN_CHARS)}'" if value else "an empty text"
+    if isinstance(value, list | tuple | Mapping):
+        noun = "mapping" if isinstance(value, Mapping) else "list"
+        return f"a {noun}" if value else f"an empty {noun}"
+    return f"of type {printable(type(value).__name__)}"
+
+
+def _shown_number(value: float) -> str:
+    if isinstance(value, int):
+        return str(value) if abs(value) < 10**20 else "a very large number"
+    return "not a number (NaN)" if math.isnan(value) else f"{value:.15g}".replace("inf", "infinity")
+
+
+def nearest(word: str, known: tuple[str, ...]) -> str | None:
+    """The known word that is most like this one, if one is."""
+    lowered = {one.lower(): one for one in known}
+    found = get_close_matches(word[:SHOWN_CHARS].lower(), lowered, n=1, cutoff=0.6)
+    return lowered[found[0]] if found else None
+
+
+def did_you_mean(word: str, known: tuple[str, ...]) -> str:
+    found = nearest(word, known)
+    return f"Did you mean {found}?" if found else ""
+
+
+def _number_hint(value: object, off: str = "") -> str:
+    if off and (value is False or (isinstance(value, str) and value.lower() in _SWITCHED_OFF)):
+        return f"Write {off} to switch it off."
+    if isinstance(value, str) and _INTEGER.fullmatch(value):
+        number = int(value)
+        return f"Write {number}, without quotes or leading zeros."
+    return ""
+
+
+def _text_hint(value: object) -> str:
+    return "Put it in quotes." if isinstance(value, bool | int | float) else ""
