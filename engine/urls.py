@@ -1,8 +1,21 @@
-"""URLs in any text, and what a URL is once its spelling is taken away."""
+"""URLs in any text, and what a URL is once its spelling is taken away.
+
+Parsing is the WHATWG standard's, by ada-url: one URL has one identity, and it is the one that the program which
+fetches it will see (``http://127.1/`` and ``http://0x7f000001/`` are ``127.0.0.1``).
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from functools import lru_cache
+from ipaddress import AddressValueError, IPv4Address, IPv4Network, IPv6Address, IPv6Network
+from itertools import product
+from string import ascii_letters, digits, hexdigits
+
+from ada_url import normalize_url
+from msgspec import Struct
+from msgspec.structs import replace
 
 _URL = re.compile(
     r"""
@@ -47,3 +60,180 @@ def _without_trailing_punctuation(url: str) -> str:
             break
         end -= 1
     return url[:end]
+
+
+# -- identity -------------------------------------------------------------------------------------------------
+
+TRACKING = frozenset(
+    "fbclid gclid dclid gbraid wbraid msclkid yclid twclid ttclid igshid mc_cid mc_eid _ga _gl ref_src".split()
+)
+"""Query parameters that say where a reader came from, not what is read; every ``utm_...`` is one more."""
+DEFAULT_PORTS = frozenset({"80", "443"})
+LOCAL_V4 = tuple(
+    map(IPv4Network, ("127.0.0.0/8", "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "169.254.0.0/16", "0.0.0.0/32"))
+)
+LOCAL_V6 = tuple(map(IPv6Network, ("::1/128", "::/128", "fe80::/10", "fc00::/7")))
+"""Loopback, private, link-local, unique-local, unspecified. An IPv4-mapped address is judged as its IPv4 address."""
+
+URLS_REMEMBERED = 2048
+URL_CHARS_REMEMBERED = 1024
+
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*+://")
+_ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})")
+_UNRESERVED = frozenset(ascii_letters + digits + "-._~")
+_ESCAPES = {
+    code: chr(int(code, 16)) if chr(int(code, 16)) in _UNRESERVED else f"%{code.upper()}"
+    for code in map("".join, product(hexdigits, repeat=2))
+}
+"""How each escape is written in an identity: RFC 3986, 6.2.2."""
+
+
+class Url(Struct, frozen=True):
+    """A URL's identity. ``port`` is empty where it says nothing; ``query`` is sorted and still encoded."""
+
+    host: str
+    port: str
+    path: str
+    query: str
+    site: str
+    local: bool
+
+    @property
+    def resource(self) -> str:
+        """``host[:port]/path[?query]``: what is fetched, without how it is spelled."""
+        place = f"{self.host}:{self.port}{self.path}" if self.port else self.host + self.path
+        return f"{place}?{self.query}" if self.query else place
+
+
+def identify_url(raw: str, aliases: Mapping[str, str]) -> Url | None:
+    """What ``raw`` is, or None when it is no http(s) URL. A missing scheme is https.
+
+    ``aliases`` maps hosts to the hosts they stand for, as ``fold_aliases`` gives it.
+    """
+    url = _remembered(raw) if len(raw) <= URL_CHARS_REMEMBERED else _read(raw)
+    if url is not None and url.host in aliases:
+        host = aliases[url.host]
+        return replace(url, host=host, site=_site_of(host), local=is_local(host))
+    return url
+
+
+def fold_aliases(aliases: Mapping[str, str]) -> dict[str, str]:
+    """Aliases as ``identify_url`` needs them: both sides spelled as an identity's host, chains followed."""
+    folded = {_host_of(alias): _host_of(host) for alias, host in aliases.items() if host}
+    return {alias: _last_of_chain(alias, folded) for alias in folded}
+
+
+def is_local(host: str) -> bool:
+    """Whether a host is this machine or its own network. A name is judged by its spelling, never looked up."""
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    try:
+        if host.startswith("["):
+            address = IPv6Address(host[1:-1])
+            mapped = address.ipv4_mapped
+            return _in_v4(mapped) if mapped is not None else any(address in network for network in LOCAL_V6)
+        return host[-1:].isdigit() and _in_v4(IPv4Address(host))
+    except AddressValueError:
+        return False
+
+
+def _in_v4(address: IPv4Address) -> bool:
+    return any(address in network for network in LOCAL_V4)
+
+
+def _read(raw: str) -> Url | None:
+    text = raw.strip().replace("\\", "")
+    if not text:
+        return None
+    parsed = _parsed(text if _SCHEME.match(text) else f"https://{text}")
+    if parsed is None:
+        return None
+    authority, path, query = parsed
+    host, port = _host_and_port(authority)
+    if not host:
+        return None
+    return Url(
+        host=host,
+        port="" if port in DEFAULT_PORTS else port,
+        path=_unescaped(path).rstrip("/") or "/",
+        query=_query_of(query),
+        site=_site_of(host),
+        local=is_local(host),
+    )
+
+
+_remembered = lru_cache(URLS_REMEMBERED)(_read)
+"""An agent asks for the same few resources over and over; the bounds keep what it remembers under a few MB."""
+
+
+def _parsed(text: str) -> tuple[str, str, str] | None:
+    """Authority, path and query of an http(s) URL, each in the parser's spelling."""
+    try:
+        href = normalize_url(text)
+    except ValueError:
+        scalars = _without_lone_surrogates(text)
+        return _parsed(scalars) if scalars != text else None
+    scheme, _, rest = href.partition("://")
+    if scheme not in {"http", "https"}:
+        return None
+    resource = rest.partition("#")[0]
+    place, _, query = resource.partition("?")
+    authority, slash, path = place.partition("/")
+    return authority, slash + path, query
+
+
+def _without_lone_surrogates(text: str) -> str:
+    return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def _host_and_port(authority: str) -> tuple[str, str]:
+    host = authority.rpartition("@")[2]
+    port = ""
+    if host[-1:].isdigit():
+        before, colon, after = host.rpartition(":")
+        if colon and after.isdigit():
+            host, port = before, after
+    return host.rstrip(".").removeprefix("www."), port
+
+
+def _host_of(text: str) -> str:
+    """A host from a configuration, spelled as an identity's; unreadable text is only lowercased."""
+    url = _read(text)
+    return url.host if url else text.strip().lower()
+
+
+def _last_of_chain(alias: str, aliases: Mapping[str, str]) -> str:
+    seen = {alias}
+    host = aliases[alias]
+    while host in aliases and host not in seen:
+        seen.add(host)
+        host = aliases[host]
+    return host
+
+
+def _site_of(host: str) -> str:
+    """The last two labels of a name; the whole of an address."""
+    if host.endswith("]") or host.rpartition(".")[2].isdigit():
+        return host
+    return ".".join(host.rsplit(".", 2)[-2:])
+
+
+def _unescaped(text: str) -> str:
+    """Escapes of unreserved letters decoded, the others in upper case."""
+    return _ESCAPE.sub(lambda match: _ESCAPES[match[1]], text) if "%" in text else text
+
+
+def _query_of(text: str) -> str:
+    """The pairs, sorted and still encoded, so that ``x=1%26y=2`` is not ``x=1&y=2``; tracking parameters left out."""
+    if not text:
+        return ""
+    pairs = [
+        pair if "=" in pair else f"{pair}="
+        for pair in _unescaped(text).replace("+", "%20").split("&")
+        if pair and not _is_tracking(pair.partition("=")[0].lower())
+    ]
+    return "&".join(sorted(pairs))
+
+
+def _is_tracking(name: str) -> bool:
+    return name in TRACKING or (name.startswith("utm_") and len(name) > len("utm_"))
