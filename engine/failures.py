@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from math import isnan
 from typing import Any
 
 from engine.calls import Failure, FailureReason, Identity, Result
@@ -82,7 +81,7 @@ def failure_of(result: Result, identity: Identity) -> Failure | None:
         if failure or _number(value.get("statusCode")) is not None:
             return failure
         if _denied(value):
-            return Failure("sandbox", _short(value["sandbox"].get("mode")))
+            return Failure("sandbox", short(value["sandbox"].get("mode")))
     if not identity.shell or identity.reads_only:
         return None
     text = printed(result)
@@ -122,16 +121,16 @@ def printed(result: Result) -> str:
 def _from_fields(value: Mapping[str, Any]) -> Failure | None:
     code = _number(value.get("exitCode"))
     if code:
-        return Failure("exit", _short(code))
+        return Failure("exit", short(code))
     if value.get("timedOut") is True:
         limit = _number(value.get("timeoutMs"))
-        return Failure("timeout", f"{_short(limit)} ms" if limit else "")
+        return Failure("timeout", f"{short(limit)} ms" if limit else "")
     signal = value.get("signal")
     if isinstance(signal, str) and signal:
-        return Failure("signal", _short(signal))
+        return Failure("signal", short(signal))
     status = _number(value.get("statusCode"))
     if status is not None and status >= 400:
-        return Failure("http", _short(status))
+        return Failure("http", short(status))
     return None
 
 
@@ -142,11 +141,13 @@ def _denied(value: Mapping[str, Any]) -> bool:
 
 def _number(value: object) -> float | None:
     """The number, if it is one; true, false and NaN are none."""
-    return value if isinstance(value, int | float) and not isinstance(value, bool) and not isnan(value) else None
+    if not isinstance(value, int | float) or isinstance(value, bool) or value != value:  # noqa: PLR0124 - NaN only
+        return None
+    return value
 
 
-def _short(value: object) -> str:
-    """A scalar as a detail; ``3.0`` is ``3``, and a number no exit code can be is only said to be large."""
+def short(value: object) -> str:
+    """A scalar as a detail, "" for what is none; ``3.0`` is ``3``, and a number no exit code can be is not spelled."""
     if isinstance(value, str):
         return value[:DETAIL_CHARS]
     if isinstance(value, int | float):

@@ -14,7 +14,7 @@ from typing import Literal
 
 from engine.calls import Failure, Result
 from engine.config import Config
-from engine.failures import describe, printed
+from engine.failures import describe, printed, short
 from engine.verdicts import Hit, Outcome, Refusal
 
 REFUSED = "REPEAT_TOOL_BLOCKED"
@@ -28,14 +28,19 @@ NAME_CHARS = 80
 FIRST_LINE_CHARS = 60
 
 _UNSEEN = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2028-\u202e\u200b-\u200f"
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u034f\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2028-\u202e\u200b-\u200f"
     "\u2060-\u206f\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\uffff\ud800-\udfff\ue000-\uf8ff"
-    "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U0010ffff]"
+    "\U000110bd\U000110cd\U00013430-\U0001345f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U0010ffff]"
 )
 """Control, bidirectional, zero-width, filler, tag, private and unpaired characters; tab and newline stay."""
-_BRACKET = re.compile(r"\[(?=[\s/]*+[A-Za-z_])")
+_BRACKET = re.compile(r"\[(?=[\s/]*+(?:[A-Za-z_]|\Z))")
 _HEADS = re.compile(r"(REPEAT|CONVERGENCE)_(TOOL_BLOCKED|CHECK)", re.IGNORECASE)
-_LOOK_ALIKES = {"＜": "‹", "＞": "›", "﹤": "‹", "﹥": "›", "［": "⟦", "✿": "*"}
+_LOOK_ALIKES = (
+    dict.fromkeys("＜﹤", "‹")
+    | dict.fromkeys("＞﹥", "›")
+    | {"［": "⟦", "﹇": "⟦", "｀": "'", "\u1fef": "'", "～": "-", "✿": "*"}
+)
+"""What a tokenizer that folds compatibility forms would make one of the signs above again."""
 
 
 def defang(text: str) -> str:
@@ -62,10 +67,8 @@ def preview(result: Result, limit: int) -> str:
     text = printed(result)
     if text and not text.isspace():
         return text if len(text) <= limit else text[:limit] + "…"
-    code = result.value.get("exitCode")
-    if isinstance(code, int):
-        return f"(no output, exit code {str(code)[:12]})"[: limit + 1]
-    return ""
+    code = short(result.value.get("exitCode"))
+    return f"(no output, exit code {code})"[: limit + 1] if code else ""
 
 
 # -- to the model -----------------------------------------------------------------------------------------------
