@@ -1,54 +1,145 @@
-"""Configurations from outside: read, checked as a whole, merged over the defaults."""
+"""Configurations from outside: found, read, checked as a whole, merged over the defaults.
+
+Which files are in force, later over earlier, one level deep for ``limits``, ``hostAliases`` and ``ignoreArgs``:
+
+1. the defaults;
+2. the user's file, ``config.yaml`` in the user's configuration directory;
+3. the project's file, ``.breaker.yaml`` in the working directory or above it in the same repository,
+   **only if the user's file trusts its directory**.
+
+A file named with ``--config`` or ``$BREAKER_CONFIG`` takes the place of 2 and 3.
+
+Why a project's file is not simply read: the agent that is guarded works in the project and can write there, often
+there alone, for its sandbox protects the rest. A file it can write must not decide how it is guarded. So
+
+* an operator says once, outside of the project, which projects may bring a configuration (``trustedProjects`` in
+  the user's file; a directory covers those below it), and is told of a file that was found and not read;
+* whatever a project's file loosens is told each time it is read;
+* while the guard is running, a change to a project's file that loosens the guard is shown and not taken into
+  force (``engine.reload``): the operator who means it starts the guard again;
+* a project's file that appears while the guard is running is not looked for.
+"""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
 
 from engine.config import DEFAULTS, Config
-from engine.config_forms import Report, shown
-from engine.config_rules import read_settings
+from engine.config_layer import TABLES, ConfigError, Layer, Problem, Role, checked, read_file, read_text
+from engine.config_report import printable
+from engine.config_yaml import Document
+from engine.paths import config_directory
+from engine.thresholds import loosened
 
-TABLES = ("ignoreArgs", "hostAliases", "limits")
-"""The settings that merge one level deep; every other replaces."""
-
+CONFIG_VARIABLE = "BREAKER_CONFIG"
+USER_NAMES = ("config.yaml", "config.yml")
+PROJECT_NAMES = (".breaker.yaml", ".breaker.yml")
 _FIELDS = dict(zip(Config.__struct_encode_fields__, Config.__struct_fields__, strict=True))
 
 
-class Problem(Struct, frozen=True):
-    """One thing that is wrong (or, as a warning, odd) and where: ``str()`` is a line for a person, and printable."""
+class Loaded(Struct, frozen=True):
+    """A configuration in force and where it comes from.
 
-    text: str
-    source: str
-    line: int | None = None
-    column: int | None = None
+    ``origins`` names, for each key that a file sets (``window``, ``limits.exact``), the file and line; a key that
+    is not in it has its default. ``warnings`` are lines for a person, printable.
+    """
 
-    def __str__(self) -> str:
-        place = "" if self.line is None else f":{self.line}:{self.column}"
-        return f"{self.source}{place}: {self.text}"
+    config: Config
+    source: str = "defaults"
+    warnings: tuple[str, ...] = ()
+    origins: Mapping[str, str] = {}
 
 
-class ConfigError(Exception):
-    """A configuration that cannot be used. ``problems`` are all that were found; ``str()`` is one line for each."""
+class Layers(Struct, frozen=True):
+    """What the files in force say now. ``passed_over``: a project's file that was found and is not trusted."""
 
-    def __init__(self, problems: tuple[Problem, ...]) -> None:
-        super().__init__("\n".join(map(str, problems)))
-        self.problems = problems
+    base: Layer | None = None
+    project: Layer | None = None
+    passed_over: Path | None = None
+
+    def loaded(self, user_file: Path | None = None) -> Loaded:
+        """Merged over the defaults."""
+        layers = [layer for layer in (self.base, self.project) if layer]
+        warnings = [warning for layer in layers for warning in layer.warnings]
+        config = merged(*(layer.settings for layer in layers))
+        if self.project:
+            base = merged(self.base.settings) if self.base else DEFAULTS
+            source = printable(self.project.source, 4096)
+            warnings += [f"{source} loosens the guard: {change}." for change in loosened(base, config)]
+        if self.passed_over:
+            warnings.append(_not_trusted(self.passed_over, user_file))
+        return Loaded(
+            config=config,
+            source=", ".join(printable(layer.source, 4096) for layer in layers) or "defaults",
+            warnings=tuple(warnings),
+            origins={key: origin for layer in layers for key, origin in layer.origins.items()},
+        )
+
+
+class Sources(Struct, frozen=True):
+    """The files that make up the configuration: either ``named``, or ``user`` and ``project``."""
+
+    named: Path | None = None
+    user: Path | None = None
+    project: Path | None = None
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        return tuple(file for file in (self.named, self.user, self.project) if file)
+
+    def read(self) -> Layers:
+        """Read the files as they are now. A file that was named must be there, the others may not.
+
+        Raises ConfigError with everything wrong in all of them.
+        """
+        if self.named:
+            return Layers(read_file(self.named, "named"))
+        problems: list[Problem] = []
+        user = _read_if_there(self.user, "user", problems)
+        if user is None or self.project is None or not _trusted(self.project, user.trusted_projects):
+            found = self.project if self.project and _is_there(self.project) else None
+            layers = Layers(user, passed_over=found)
+        else:
+            layers = Layers(user, _read_if_there(self.project, "project", problems))
+        if problems:
+            raise ConfigError(tuple(problems))
+        return layers
+
+    def load(self) -> Loaded:
+        """Read the files and merge them over the defaults. Raises ConfigError."""
+        return self.read().loaded(self.user)
+
+
+def find(named: Path | None = None, directory: Path | None = None) -> Sources:
+    """Where the configuration is: the file named, else ``$BREAKER_CONFIG``, else the user's and the project's.
+
+    ``directory``: where the project is looked for; the working directory by default. A file may not be there yet.
+    """
+    if named is None and os.environ.get(CONFIG_VARIABLE):
+        named = Path(os.environ[CONFIG_VARIABLE])
+    if named is not None:
+        return Sources(named=named.absolute())
+    return Sources(user=_first_of(config_directory(), USER_NAMES), project=_find_project(directory))
+
+
+def load(path: Path) -> Loaded:
+    """Read one file, merged over the defaults. Raises ConfigError."""
+    return Sources(named=path).load()
+
+
+def load_text(text: str, source: str) -> Loaded:
+    """Read a configuration that is not in a file. Raises ConfigError."""
+    return Layers(read_text(text, source, "named")).loaded()
 
 
 def from_mapping(mapping: object, source: str = "configuration") -> Config:
     """A configuration from plain values, merged over the defaults. Raises ConfigError with everything wrong in it."""
-    report = Report()
-    read: dict[str, Any] = {}
-    if isinstance(mapping, Mapping):
-        read = read_settings(mapping, report)
-    else:
-        report.problem((), f"A configuration must be a mapping; this is {shown(mapping)}.")
-    if report.problems:
-        raise ConfigError(tuple(Problem(found.text, source) for found in report.problems))
-    return merged(read)
+    return merged(checked(Document(mapping, {}, {}, ()), source, "named").settings)
 
 
 def merged(*layers: Mapping[str, Any]) -> Config:
@@ -59,3 +150,57 @@ def merged(*layers: Mapping[str, Any]) -> Config:
             below = values.get(key, getattr(DEFAULTS, _FIELDS[key]))
             values[key] = {**below, **value} if key in TABLES else value
     return Config(**{_FIELDS[key]: value for key, value in values.items()})
+
+
+def _read_if_there(path: Path | None, role: Role, problems: list[Problem]) -> Layer | None:
+    if path is None or not _is_there(path):
+        return None
+    try:
+        return read_file(path, role)
+    except ConfigError as error:
+        problems.extend(error.problems)
+        return None
+
+
+def _is_there(path: Path) -> bool:
+    """Whether something stands there, were it a link to nowhere; what cannot be looked at is not there for us."""
+    try:
+        path.lstat()
+    except OSError:
+        return False
+    return True
+
+
+def _first_of(directory: Path, names: tuple[str, ...]) -> Path:
+    """The first of these names that is there; the first of all when none is."""
+    return next((path for name in names if _is_there(path := directory / name)), directory / names[0])
+
+
+def _find_project(directory: Path | None) -> Path | None:
+    """The project's file: in the directory, or above it as far as the root of its repository."""
+    try:
+        start = directory or Path.cwd()
+    except OSError:  # the working directory is gone
+        return None
+    directories = (start, *start.parents)
+    root = next((one for one in directories if _is_there(one / ".git")), start)
+    within = directories[: directories.index(root) + 1]
+    return next((file for one in within if _is_there(file := _first_of(one, PROJECT_NAMES))), None)
+
+
+def _trusted(project: Path, trusted: tuple[str, ...]) -> bool:
+    """Whether the project's directory is one of these or below one; a path that cannot be followed trusts nothing."""
+    for one in trusted:
+        try:
+            if project.parent.resolve().is_relative_to(Path(one).expanduser().resolve()):
+                return True
+        except (OSError, RuntimeError, ValueError):
+            continue
+    return False
+
+
+def _not_trusted(project: Path, user_file: Path | None) -> str:
+    return (
+        f"{printable(str(project), 4096)} is not read: the agent can write it. To read it, put "
+        f"trustedProjects: ['{printable(str(project.parent), 4096)}'] into {printable(str(user_file), 4096)}."
+    )

@@ -1,8 +1,7 @@
 """The forms a setting's value may take: each reads a value, says what is allowed, and describes itself as JSON Schema.
 
 A form's ``read`` never raises: what is wrong goes into the ``Report``, with the path of the value, and reading
-goes on, so that everything wrong in a file is told at once. ``Report`` texts are printable whatever the file
-contained: an agent may have written it.
+goes on, so that everything wrong in a file is told at once.
 """
 
 from __future__ import annotations
@@ -10,54 +9,20 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping
-from difflib import get_close_matches
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 from msgspec import Struct
 
-Path = tuple[str | int, ...]
-"""Where a value stands: ``("limits", "exact")``, ``("exclude", 0)``."""
+from engine.config_report import Path, Report, did_you_mean, dotted, shown
 
 LARGEST = 1_000_000_000
 """No number in a configuration is larger; one that is, is a slip."""
-PROBLEMS_KEPT = 50
-SHOWN_CHARS = 60
+ANYTHING = r"[\s\S]*"
 
 _INTEGER = re.compile(r"[-+]?[0-9]{1,10}")
+_BARE_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,60}")
 _SWITCHED_OFF = frozenset({"off", "no", "none", "never", "false", "nil", "disabled"})
 _SWITCHED_ON = frozenset({"on", "yes", "y", "true"})
-
-
-class Found(Struct, frozen=True):
-    """Something wrong, or worth a word: ``at`` says whether its place is the key of ``path`` or its value."""
-
-    path: Path
-    text: str
-    at: Literal["key", "value"] = "value"
-
-
-class Report:
-    """What reading found. Beyond ``PROBLEMS_KEPT`` problems nothing more is noted: the file is no configuration."""
-
-    def __init__(self) -> None:
-        self.problems: list[Found] = []
-        self.warnings: list[Found] = []
-
-    @property
-    def full(self) -> bool:
-        return len(self.problems) >= PROBLEMS_KEPT
-
-    def problem(self, path: Path, text: str, at: Literal["key", "value"] = "value") -> None:
-        if not self.full:
-            self.problems.append(Found(path, text, at))
-
-    def warn(self, path: Path, text: str, at: Literal["key", "value"] = "key") -> None:
-        if len(self.warnings) < PROBLEMS_KEPT:
-            self.warnings.append(Found(path, text, at))
-
-    def wrong(self, path: Path, value: object, allowed: str, hint: str = "") -> None:
-        """Note a value that is not allowed where it stands."""
-        self.problem(path, f"{dotted(path)} is {shown(value)}; it must be {allowed}." + (f" {hint}" if hint else ""))
 
 
 class Form(Protocol):
@@ -204,7 +169,10 @@ class Text(Struct, frozen=True):
         return value
 
     def schema(self) -> dict[str, Any]:
-        return {"type": "string", "pattern": f"^(?:{self.pattern})$"}
+        return {"type": "string", **({} if self.pattern == ANYTHING else {"pattern": f"^(?:{self.pattern})$"})}
+
+
+ANY_TEXT = Text("text", ANYTHING)
 
 
 class Listed(Struct, frozen=True):
@@ -212,6 +180,7 @@ class Listed(Struct, frozen=True):
 
     of: str
     """What the texts are, in the plural."""
+    item: Text = ANY_TEXT
 
     @property
     def allowed(self) -> str:
@@ -219,20 +188,17 @@ class Listed(Struct, frozen=True):
 
     def read(self, value: object, path: Path, report: Report) -> Any:
         if not isinstance(value, list | tuple):
-            hint = f"Write [{printable(value)}]." if isinstance(value, str) and value.isidentifier() else ""
-            if value is None:
-                hint = "Write [] for none."
-            report.wrong(path, value, self.allowed, hint)
+            hint = f"Write [{value}]." if isinstance(value, str) and _BARE_WORD.fullmatch(value) else ""
+            report.wrong(path, value, self.allowed, "Write [] for none." if value is None else hint)
             return value
         for index, item in enumerate(value):
             if report.full:
                 break
-            if not isinstance(item, str):
-                report.wrong((*path, index), item, "text", _text_hint(item))
+            self.item.read(item, (*path, index), report)
         return tuple(value)
 
     def schema(self) -> dict[str, Any]:
-        return {"type": "array", "items": {"type": "string"}}
+        return {"type": "array", "items": self.item.schema()}
 
 
 class Table(Struct, frozen=True):
@@ -279,52 +245,6 @@ def number_of(value: object) -> float | None:
     if isinstance(value, int):
         return max(-LARGEST - 1, min(value, LARGEST + 1))
     return value if math.isfinite(value) else None
-
-
-def dotted(path: Path) -> str:
-    """``limits.exact``, ``exclude[0]``."""
-    parts = "".join(f"[{step}]" if isinstance(step, int) else f".{printable(step)}" for step in path)
-    return parts.removeprefix(".")
-
-
-def printable(text: str, most: int = 80) -> str:
-    """The text with everything a terminal might act on, or a reader might not see, written as an escape."""
-    short = text if len(text) <= most else text[: most - 1] + "…"
-    if short.isprintable():
-        return short
-    return "".join(one if one.isprintable() else one.encode("unicode_escape").decode("ascii") for one in short)
-
-
-def shown(value: object) -> str:
-    """A value, as far as a person wants to see it in a sentence. Printable and short, whatever it is."""
-    if value is None or isinstance(value, bool):
-        return {None: "null", True: "true", False: "false"}[value]
-    if isinstance(value, int | float):
-        return _shown_number(value)
-    if isinstance(value, str):
-        return f"the text '{printable(value, SHOWN_CHARS)}'" if value else "an empty text"
-    if isinstance(value, list | tuple | Mapping):
-        noun = "mapping" if isinstance(value, Mapping) else "list"
-        return f"a {noun}" if value else f"an empty {noun}"
-    return f"of type {printable(type(value).__name__)}"
-
-
-def _shown_number(value: float) -> str:
-    if isinstance(value, int):
-        return str(value) if abs(value) < 10**20 else "a very large number"
-    return "not a number (NaN)" if math.isnan(value) else f"{value:.15g}".replace("inf", "infinity")
-
-
-def nearest(word: str, known: tuple[str, ...]) -> str | None:
-    """The known word that is most like this one, if one is."""
-    lowered = {one.lower(): one for one in known}
-    found = get_close_matches(word[:SHOWN_CHARS].lower(), lowered, n=1, cutoff=0.6)
-    return lowered[found[0]] if found else None
-
-
-def did_you_mean(word: str, known: tuple[str, ...]) -> str:
-    found = nearest(word, known)
-    return f"Did you mean {found}?" if found else ""
 
 
 def _number_hint(value: object, off: str = "") -> str:

@@ -7,23 +7,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from engine.config_forms import (
-    Choice,
-    Flag,
-    Form,
-    Listed,
-    Number,
-    Path,
-    Report,
-    Stage,
-    Table,
-    Text,
-    Whole,
-    did_you_mean,
-    dotted,
-    printable,
-    shown,
-)
+from engine.config_forms import Choice, Flag, Form, Listed, Number, Stage, Table, Text, Whole
+from engine.config_report import Path, Report, did_you_mean, dotted, printable, shown
 
 KINDS = ("exact", "cmd", "net", "sink", "host", "site", "family", "verb")
 """The kinds of fingerprint that a limit can cap, all of a kind or (``host:example.org``) one of them."""
@@ -72,7 +57,7 @@ def _limit_key(key: str, path: Path, report: Report) -> bool:
     else:
         hint = did_you_mean(kind, KINDS)
     known = ", ".join(KINDS)
-    text = f"{dotted(path)} is no limit: before a colon, if there is one, must stand one of {known}. {hint}"
+    text = f"{dotted(path)} is no limit; the kinds are {known}, alone or before a colon. {hint}"
     report.problem(path, text.rstrip(), "key")
     return True
 
@@ -148,6 +133,15 @@ SETTINGS: Mapping[str, Setting] = {
         "gives up on them.",
     ),
 }
+
+
+TRUSTED_PROJECTS: Mapping[str, Setting] = {
+    "trustedProjects": Setting(
+        Listed("directories", Text("an absolute path, or one that begins with ~/", r"(?:/|~/)[^\0]*|~")),
+        "Directories whose .breaker.yaml is read, those below them included. Only in the user's own file.",
+    )
+}
+"""What a file may say beside the settings: it is about files, and no part of the configuration in force."""
 
 
 def read_settings(

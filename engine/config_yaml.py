@@ -1,0 +1,288 @@
+"""YAML text as plain values, with the line and column of each key and value.
+
+Read by the rules of YAML 1.2's core schema, in which ``on``, ``no`` and ``12:30`` are text and ``1e3`` is a number:
+a file means what it seems to say. PyYAML scans and parses; its events are put together here, because its own
+composer recurses as deep as the text nests, forgets where things stood, and lets a later key silently win.
+
+The text may be an agent's work: its size, depth and the nodes its aliases stand for are bounded.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from typing import Any
+
+import yaml
+from msgspec import Struct
+
+from engine.config_report import Path, printable
+
+FILE_BYTES = 256 * 1024
+NODES = 20_000
+"""Most values and keys in one file, those that aliases stand for included."""
+DEPTH = 16
+
+_NULL = frozenset({"", "~", "null", "Null", "NULL"})
+_BOOLEAN = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
+_INTEGER = re.compile(r"[-+]?(?:0|[1-9][0-9]*)")
+_FLOAT = re.compile(r"[-+]?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")
+"""As in the core schema, but for leading zeros: whether ``010`` is 8 or 10 depends on whom you ask, so it is text."""
+_NOT_FINITE = frozenset(
+    {sign + word for sign in ("", "-", "+") for word in (".inf", ".Inf", ".INF")} | {".nan", ".NaN", ".NAN"}
+)
+_INTEGER_DIGITS = 18
+
+_TAG = "tag:yaml.org,2002:"
+_NO_TAGS = "Tags (!name) are not read here. Does a text that begins with ! need quotes?"
+
+_WORDS: tuple[tuple[str, str], ...] = (
+    (r"found character '\\t' that cannot start", "There is a tab where the line is indented: YAML allows only spaces."),
+    (
+        r"mapping values are not allowed",
+        "There is a colon where no key can be. Is the line indented more than the one "
+        "above, or does a text with a colon need quotes?",
+    ),
+    (r"could not find expected ':'", "There is text that is neither a key with a colon nor an item of a list."),
+    (r"found character .[@`%].", "A text that begins with @, ` or % needs quotes."),
+    (r"expected alphabetic or numeric character", "A text that begins with * or & needs quotes, so: '*'."),
+    (
+        r"expected <block end>, but found '(?:<block mapping start>|<scalar>|\?)'",
+        "This is indented differently from the lines it belongs with, or a quote is closed too early.",
+    ),
+    (
+        r"expected <block end>, but found '-'",
+        "There is an item of a list where none belongs: is it indented like its neighbours?",
+    ),
+    (r"expected <block end>", "This is indented differently from the lines it belongs with, or a bracket is too many."),
+    (r"expected ',' or '\]'", "A list in brackets is not closed, or a comma is missing."),
+    (r"expected ',' or '\}'", "A mapping in braces is not closed, or a comma is missing."),
+    (r"unexpected end of stream|found unexpected document separator", "A text in quotes is not closed."),
+    (
+        r"unknown escape character|expected escape sequence",
+        "There is an unknown \\ escape in a text in double quotes. In single quotes \\ means itself.",
+    ),
+    (r"sequence entries are not allowed", "An item of a list cannot stand on its key's line: begin a new one."),
+    (r"expected the node content", "A value is missing here, or a comma or bracket needs quotes."),
+    (r"special characters are not allowed", "There is a character that no YAML file may contain."),
+)
+"""What PyYAML says, and what that means to a person. The first that matches is used."""
+
+
+class Mark(Struct, frozen=True):
+    """A place in a file, both from 1."""
+
+    line: int
+    column: int
+
+
+class YamlError(Exception):
+    """Text that is not YAML, or not fit to be a configuration: ``str()`` says what, ``mark`` where."""
+
+    def __init__(self, text: str, mark: Mark | None) -> None:
+        super().__init__(text)
+        self.mark = mark
+
+
+class Repeated(Struct, frozen=True):
+    """A key that stands twice in one mapping."""
+
+    path: Path
+    first: Mark
+    again: Mark
+
+
+class Document(Struct, frozen=True):
+    """A file's value and where its parts stand. Mapping keys are text as written. Aliased values are shared."""
+
+    value: Any
+    keys: dict[Path, Mark]
+    values: dict[Path, Mark]
+    repeated: tuple[Repeated, ...]
+
+
+class _Open(Struct):
+    """A list or mapping whose end has not come yet. ``key``: the key that waits for its value."""
+
+    value: list[Any] | dict[str, Any]
+    path: Path
+    anchor: str | None
+    nodes_before: int
+    key: str | None = None
+
+
+def compose(text: str) -> Document:
+    """Put a YAML text together as plain values; no text at all is null. Raises YamlError."""
+    composer = _Composer(text)
+    try:
+        for event in yaml.parse(text, Loader=yaml.SafeLoader):
+            composer.take(event)
+    except yaml.reader.ReaderError as error:
+        raise YamlError(_in_words(error.reason), composer.places.mark(error.position)) from error
+    except yaml.MarkedYAMLError as error:
+        raise YamlError(*composer.places.explain(error)) from error
+    except (
+        ValueError,
+        OverflowError,
+    ) as error:  # PyYAML turns the digits of an escape or a directive into a number unchecked
+        raise YamlError("There is a number in an escape or a directive that is out of range.", None) from error
+    return Document(composer.root, composer.keys, composer.values, tuple(composer.repeated))
+
+
+class _Composer:
+    """Takes the parser's events in order. ``root`` is the value when all were taken."""
+
+    def __init__(self, text: str) -> None:
+        self.places = _Places(text)
+        self.root: Any = None
+        self.keys: dict[Path, Mark] = {}
+        self.values: dict[Path, Mark] = {}
+        self.repeated: list[Repeated] = []
+        self._open: list[_Open] = []
+        self._anchors: dict[str, tuple[Any, int]] = {}
+        self._nodes = 0
+        self._documents = 0
+
+    def take(self, event: yaml.Event) -> None:
+        match event:
+            case yaml.ScalarEvent():
+                self._scalar(event)
+            case yaml.MappingStartEvent() | yaml.SequenceStartEvent():
+                self._start(event)
+            case yaml.MappingEndEvent() | yaml.SequenceEndEvent():
+                closed = self._open.pop()
+                self._anchor(closed.anchor, closed.value, self._nodes - closed.nodes_before)
+            case yaml.AliasEvent():
+                self._alias(event)
+            case yaml.DocumentStartEvent():
+                self._documents += 1
+                if self._documents > 1:
+                    raise self._error("There is a second document (---) in the file; only one is read.", event)
+
+    def _scalar(self, event: yaml.ScalarEvent) -> None:
+        if event.tag not in {None, "!", _TAG + "str"}:
+            raise self._error(_NO_TAGS, event)
+        plain = event.tag is None and event.implicit[0]
+        self._count(1, event)
+        if self._awaits_key():
+            self._key(event.value, event)
+            return
+        value = resolve(event.value) if plain else event.value
+        self._place(value, event)
+        self._anchor(event.anchor, value, 1)
+
+    def _start(self, event: yaml.MappingStartEvent | yaml.SequenceStartEvent) -> None:
+        mapping = isinstance(event, yaml.MappingStartEvent)
+        if event.tag not in {None, "!", _TAG + ("map" if mapping else "seq")}:
+            raise self._error(_NO_TAGS, event)
+        if self._awaits_key():
+            raise self._error(
+                "A key must be text, not a list or a mapping. Does a text with brackets need quotes?", event
+            )
+        if len(self._open) == DEPTH:
+            raise self._error(f"Lists and mappings are nested more than {DEPTH} deep.", event)
+        value: list[Any] | dict[str, Any] = {} if mapping else []
+        before = self._nodes
+        self._count(1, event)
+        self._open.append(_Open(value, self._place(value, event), event.anchor, before))
+
+    def _alias(self, event: yaml.AliasEvent) -> None:
+        anchor = event.anchor or ""
+        name = printable(anchor)
+        if anchor not in self._anchors:
+            hint = f"*{name} is read as an alias, and there is no anchor &{name} above it. A text that begins with * "
+            raise self._error(f"{hint}needs quotes: '*{name}'.", event)
+        value, nodes = self._anchors[anchor]
+        self._count(nodes, event)
+        if not self._awaits_key():
+            self._place(value, event)
+        elif isinstance(value, str):
+            self._key(value, event)
+        else:
+            raise self._error(f"A key must be text, and the alias *{name} stands for something else.", event)
+
+    def _awaits_key(self) -> bool:
+        return bool(self._open) and isinstance(self._open[-1].value, dict) and self._open[-1].key is None
+
+    def _key(self, key: str, event: yaml.Event) -> None:
+        within = self._open[-1]
+        within.key = key
+        path, mark = (*within.path, key), self._mark(event)
+        if key in within.value:
+            self.repeated.append(Repeated(path, self.keys[path], mark))
+        self.keys[path] = mark
+
+    def _place(self, value: Any, event: yaml.Event) -> Path:
+        """Put a value where it belongs. Returns its path."""
+        path: Path = ()
+        if not self._open:
+            self.root = value
+        else:
+            within = self._open[-1]
+            if isinstance(within.value, list):
+                path = (*within.path, len(within.value))
+                within.value.append(value)
+            else:
+                assert within.key is not None  # noqa: S101 - the parser sends a mapping's key before its value
+                path = (*within.path, within.key)
+                within.value[within.key] = value
+                within.key = None
+        self.values[path] = self._mark(event)
+        return path
+
+    def _anchor(self, name: str | None, value: Any, nodes: int) -> None:
+        """Make a whole value known by its anchor; one that is not whole yet is no target, so nothing holds itself."""
+        if name is not None:
+            self._anchors[name] = (value, nodes)
+
+    def _count(self, nodes: int, event: yaml.Event) -> None:
+        self._nodes += nodes
+        if self._nodes > NODES:
+            raise self._error(f"There are more than {NODES} values in the file, aliases counted in full.", event)
+
+    def _mark(self, event: yaml.Event) -> Mark:
+        return self.places.mark(event.start_mark.index if event.start_mark else 0)
+
+    def _error(self, text: str, event: yaml.Event) -> YamlError:
+        return YamlError(text, self._mark(event))
+
+
+class _Places:
+    """Lines and columns of a text, by offset. PyYAML's own count knows line ends that no editor does."""
+
+    def __init__(self, text: str) -> None:
+        self._starts = [0, *(found.end() for found in re.finditer(r"\r\n|\r|\n", text))]
+
+    def mark(self, index: int) -> Mark:
+        line = bisect_right(self._starts, index)
+        return Mark(line, index - self._starts[line - 1] + 1)
+
+    def explain(self, error: yaml.MarkedYAMLError) -> tuple[str, Mark | None]:
+        """What is wrong in a person's words, and where."""
+        text = _in_words(f"{error.context or 'it'}: {error.problem or 'not readable'}")
+        begun = self.mark(error.context_mark.index) if error.context_mark else None
+        found = self.mark(error.problem_mark.index) if error.problem_mark else None
+        if begun and found and begun.line != found.line:
+            text += f" It belongs to what begins in line {begun.line}."
+        return text, found or begun
+
+
+def _in_words(said: str) -> str:
+    return next(
+        (words for pattern, words in _WORDS if re.search(pattern, said)), f"This is no YAML: {printable(said)}."
+    )
+
+
+def resolve(text: str) -> Any:
+    """What a plain scalar means: null, a truth value, a number, or the text itself."""
+    if text in _NULL:
+        return None
+    if text in _BOOLEAN:
+        return _BOOLEAN[text]
+    if _INTEGER.fullmatch(text):
+        return int(text) if len(text) <= _INTEGER_DIGITS else float(text)
+    if _FLOAT.fullmatch(text):
+        return float(text)
+    if text in _NOT_FINITE:
+        return float(text.replace(".", ""))
+    return text
