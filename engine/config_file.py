@@ -42,43 +42,20 @@ PROJECT_NAMES = (".breaker.yaml", ".breaker.yml")
 _FIELDS = dict(zip(Config.__struct_encode_fields__, Config.__struct_fields__, strict=True))
 
 
-class Loaded(Struct, frozen=True):
-    """A configuration in force and where it comes from.
-
-    ``origins`` names, for each key that a file sets (``window``, ``limits.exact``), the file and line; a key that
-    is not in it has its default. ``warnings`` are lines for a person, printable.
-    """
-
-    config: Config
-    source: str = "defaults"
-    warnings: tuple[str, ...] = ()
-    origins: Mapping[str, str] = {}
-
-
 class Layers(Struct, frozen=True):
-    """What the files in force say now. ``passed_over``: a project's file that was found and is not trusted."""
+    """What the files in force say. ``trusting``: the user's file trusts the project's, whether it is there or not."""
 
     base: Layer | None = None
     project: Layer | None = None
-    passed_over: Path | None = None
+    trusting: bool = False
 
-    def loaded(self, user_file: Path | None = None) -> Loaded:
-        """Merged over the defaults."""
-        layers = [layer for layer in (self.base, self.project) if layer]
-        warnings = [warning for layer in layers for warning in layer.warnings]
-        config = merged(*(layer.settings for layer in layers))
-        if self.project:
-            base = merged(self.base.settings) if self.base else DEFAULTS
-            source = printable(self.project.source, 4096)
-            warnings += [f"{source} loosens the guard: {change}." for change in loosened(base, config)]
-        if self.passed_over:
-            warnings.append(_not_trusted(self.passed_over, user_file))
-        return Loaded(
-            config=config,
-            source=", ".join(printable(layer.source, 4096) for layer in layers) or "defaults",
-            warnings=tuple(warnings),
-            origins={key: origin for layer in layers for key, origin in layer.origins.items()},
-        )
+    def config(self) -> Config:
+        """All layers over the defaults."""
+        return merged(*(layer.settings for layer in (self.base, self.project) if layer))
+
+    def loosened(self) -> tuple[str, ...]:
+        """What the project's file takes from the guard that the layers below it make."""
+        return loosened(Layers(self.base).config(), self.config()) if self.project else ()
 
 
 class Sources(Struct, frozen=True):
@@ -101,18 +78,49 @@ class Sources(Struct, frozen=True):
             return Layers(read_file(self.named, "named"))
         problems: list[Problem] = []
         user = _read_if_there(self.user, "user", problems)
-        if user is None or self.project is None or not _trusted(self.project, user.trusted_projects):
-            found = self.project if self.project and _is_there(self.project) else None
-            layers = Layers(user, passed_over=found)
-        else:
-            layers = Layers(user, _read_if_there(self.project, "project", problems))
+        trusting = bool(user and self.project and _trusted(self.project, user.trusted_projects))
+        project = _read_if_there(self.project, "project", problems) if trusting else None
         if problems:
             raise ConfigError(tuple(problems))
-        return layers
+        return Layers(user, project, trusting)
 
     def load(self) -> Loaded:
         """Read the files and merge them over the defaults. Raises ConfigError."""
-        return self.read().loaded(self.user)
+        return self.loaded(self.read())
+
+    def loaded(self, layers: Layers) -> Loaded:
+        """The configuration that these layers make."""
+        read = [layer for layer in (layers.base, layers.project) if layer]
+        warnings = [warning for layer in read for warning in layer.warnings]
+        if layers.project:
+            source = printable(layers.project.source, 4096)
+            warnings += [f"{source} loosens the guard: {change}." for change in layers.loosened()]
+        elif self.project and not layers.trusting and _is_there(self.project):
+            warnings.append(_not_trusted(self.project, self.user))
+        return Loaded(
+            config=layers.config(),
+            source=", ".join(printable(layer.source, 4096) for layer in read) or "defaults",
+            warnings=tuple(warnings),
+            origins={key: origin for layer in read for key, origin in layer.origins.items()},
+            sources=self,
+            layers=layers,
+        )
+
+
+class Loaded(Struct, frozen=True):
+    """A configuration in force and where it comes from.
+
+    ``origins`` names, for each key that a file sets (``window``, ``limits.exact``), the file and line; a key that
+    is not in it has its default. ``warnings`` are lines for a person, printable. ``sources`` and ``layers`` are what
+    a change of the files is measured against.
+    """
+
+    config: Config
+    source: str = "defaults"
+    warnings: tuple[str, ...] = ()
+    origins: Mapping[str, str] = {}
+    sources: Sources = Sources()
+    layers: Layers = Layers()
 
 
 def find(named: Path | None = None, directory: Path | None = None) -> Sources:
@@ -134,7 +142,7 @@ def load(path: Path) -> Loaded:
 
 def load_text(text: str, source: str) -> Loaded:
     """Read a configuration that is not in a file. Raises ConfigError."""
-    return Layers(read_text(text, source, "named")).loaded()
+    return Sources().loaded(Layers(read_text(text, source, "named")))
 
 
 def from_mapping(mapping: object, source: str = "configuration") -> Config:
