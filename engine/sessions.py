@@ -1,0 +1,282 @@
+"""Sessions read line by line: what people write by hand, and what the journal writes.
+
+A session is one JSON object a line::
+
+    {"type":"call","id":"c1","agent":"a1","tool":"bash","args":{"command":"ls"}}
+    {"type":"result","id":"c1","agent":"a1","result":{"isError":false,"value":{"exitCode":0},"content":[…]}}
+    {"type":"turn","agent":"a1","source":"user"}
+
+``agent`` and ``id`` may be left out; a call may carry its ``answer`` and its ``result``. A journal's lines are the
+engine's events: its calls say what they are, so nobody needs the arguments that were cut from them.
+
+A line that cannot be read is an item of its own, and reading goes on. Memory is bounded by one line.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from collections.abc import Iterator, Mapping
+from typing import Any, BinaryIO, Literal, Union
+
+import msgspec
+from msgspec import UNSET, Struct, UnsetType
+
+from engine.calls import Failure, Identity, Result, args_of, result_of
+from engine.events import AgentEnded, AskClosed, AskOpened, CallDecided, ExemptionRevoked, RefusalLifted
+from engine.session_lines import HEAD_BYTES, LINE_BYTES, UnreadableLineError, lines_of, looks_like, object_of
+from engine.verdicts import Outcome
+
+DEFAULT_AGENT = "agent"
+FOREIGN_LINES_READ = 100
+"""So many lines that are not a session's and not one that is: the file is something else."""
+UNNAMED_KEPT = 1024
+"""Calls without an id that await a result, per agent."""
+
+ANSWERS: Mapping[str, Outcome] = {"approve": "approved", "reject": "rejected", "unavailable": "unattended"}
+"""What the operator says, as a session spells it, and how the ask then ends."""
+
+
+class Recorded(Struct, frozen=True):
+    """What a journal knows of a call: what it is, and what was decided of it when it came.
+
+    The measures of ``identity`` are left empty: which fingerprints have a cap is for the configuration to say.
+    """
+
+    ticket: int
+    verdict: Literal["allow", "deny", "wait"]
+    identity: Identity
+
+
+class CallLine(Struct, frozen=True):
+    """A call. ``line`` is its number in the file; ``answer`` is how an ask about it ends, if the session says."""
+
+    line: int
+    id: str
+    agent: str
+    tool: str
+    args: Mapping[str, Any]
+    answer: Outcome | None = None
+    recorded: Recorded | None = None
+
+
+class ResultLine(Struct, frozen=True):
+    """What a call gave back.
+
+    A journal keeps only the head of a result, but its finding on the whole: ``failure`` is UNSET in a session,
+    and in a journal the failure or None.
+    """
+
+    line: int
+    id: str
+    agent: str
+    result: Result
+    failure: Failure | UnsetType | None = UNSET
+
+
+class TurnLine(Struct, frozen=True):
+    """A message to an agent. Only a human's begins a turn."""
+
+    line: int
+    agent: str
+    human: bool
+
+
+class Damaged(Struct, frozen=True):
+    """A line that could not be read, and why, for a person."""
+
+    line: int
+    problem: str
+
+
+class Unknown(Struct, frozen=True):
+    """A line of a type that is not known here."""
+
+    line: int
+    type: str
+
+
+Recalled = CallDecided | AskOpened | AskClosed | ExemptionRevoked | RefusalLifted | AgentEnded
+"""The events of a journal that move a breaker, apart from calls, results and turns."""
+Line = CallLine | ResultLine | TurnLine | Recalled | Damaged | Unknown
+
+
+class NotASessionError(Exception):
+    """The file holds no line of a session. ``str()`` says what it looks like instead."""
+
+
+def read_session(file: BinaryIO) -> Iterator[Line]:
+    """The lines of a session. Raises NotASessionError as soon as it is clear that it is none."""
+    reader = _Reader()
+    head = b""
+    foreign: list[Line] = []
+    recognized = False
+    for number, raw in lines_of(file):
+        items = reader.read(number, raw)
+        if recognized:
+            yield from items
+            continue
+        head += raw[: HEAD_BYTES - len(head)]
+        if items and all(isinstance(item, Damaged | Unknown) for item in items):
+            foreign.extend(items)
+            if len(foreign) >= FOREIGN_LINES_READ:
+                break
+            continue
+        recognized = True
+        yield from foreign
+        yield from items
+    if not recognized:
+        raise NotASessionError(_what_it_is(head, foreign))
+
+
+def _what_it_is(head: bytes, foreign: list[Line]) -> str:
+    what = looks_like(head)
+    types = dict.fromkeys(item.type for item in foreign if isinstance(item, Unknown))
+    if types:
+        what = f"JSON lines of another kind (types {', '.join(repr(one[:40]) for one in list(types)[:4])})"
+    elif what.startswith("JSON lines") and isinstance(foreign[0], Damaged):
+        what += f" (line {foreign[0].line}: {foreign[0].problem})"
+    return f'not a session: it looks like {what}. A session has lines like {{"type":"call","tool":…,"args":{{…}}}}'
+
+
+# -- the forms of the lines ---------------------------------------------------------------------------------------
+
+_Name = str | int | None
+
+
+class _Call(Struct, tag_field="type", tag="call"):
+    tool: str
+    id: _Name = None
+    agent: _Name = None
+    args: Any = None
+    answer: Literal["approve", "reject", "unavailable"] | None = None
+    result: Any = UNSET
+    # From here on a journal's own.
+    ticket: int | None = None
+    verdict: Literal["allow", "deny", "wait"] | None = None
+    outcome: Outcome | None = None
+    fingerprints: tuple[str, ...] = ()
+    local: bool = False
+    shell: bool = False
+    reads_only: bool = False
+    asks_http_code: bool = False
+
+
+class _Result(Struct, tag_field="type", tag="result"):
+    result: Any
+    id: _Name = None
+    agent: _Name = None
+    # From here on a journal's own.
+    ticket: int | None = None
+    failure: Failure | None = None
+    aborted: bool = False
+
+
+class _Turn(Struct, tag_field="type", tag="turn"):
+    agent: _Name = None
+    source: str | None = None
+
+
+_PASSED_OVER = ("agent", "exempted", "refused", "operator", "config", "notice", "snapshot", "checkpoint")
+"""Events that follow from others, or that move nothing here."""
+_passed_over = tuple(msgspec.defstruct(f"_{tag}", [], tag_field="type", tag=tag) for tag in _PASSED_OVER)
+_Wire: Any = Union[(_Call, _Result, _Turn, *Recalled.__args__, *_passed_over)]
+_decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(_Wire)
+_KNOWN = frozenset(form.__struct_config__.tag for form in _Wire.__args__)
+
+
+def _wire_of(raw: bytes) -> Any:
+    """A line as one of the forms above. Raises UnreadableLineError; LookupError with a type that is not known."""
+    if len(raw) <= LINE_BYTES:
+        try:
+            return _decoder.decode(raw)
+        except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
+            pass
+    found = object_of(raw)
+    kind = found.get("type")
+    if not isinstance(kind, str):
+        raise UnreadableLineError("it has no `type`")
+    if kind not in _KNOWN:
+        raise LookupError(kind)
+    try:
+        return msgspec.convert(found, _Wire)
+    except (msgspec.ValidationError, RecursionError) as error:
+        raise UnreadableLineError(_worded(str(error))) from None
+
+
+def _worded(problem: str) -> str:
+    """``Expected `str`, got `int` - at `$.tool` `` as ``tool: expected `str`, got `int` ``."""
+    words, at, place = problem.partition(" - at ")
+    words = words[:1].lower() + words[1:]
+    return f"{place.strip('`').removeprefix('$.')}: {words}" if at else words
+
+
+# -- from forms to items ------------------------------------------------------------------------------------------
+
+
+class _Reader:
+    """Gives names to what has none: calls by their number, their results in the same order."""
+
+    def __init__(self) -> None:
+        self._calls = 0
+        self._unnamed: defaultdict[str, deque[str]] = defaultdict(lambda: deque(maxlen=UNNAMED_KEPT))
+
+    def read(self, number: int, raw: bytes) -> tuple[Line, ...]:
+        """What a line says: nothing, one thing, or a call and its result."""
+        try:
+            wire = _wire_of(raw)
+            if isinstance(wire, _Call):
+                return self._call(number, wire)
+            if isinstance(wire, _Result):
+                return (self._result(number, wire),)
+        except UnreadableLineError as error:
+            return (Damaged(number, str(error)),)
+        except LookupError as error:
+            return (Unknown(number, str(error.args[0])),)
+        if isinstance(wire, _Turn):
+            return (TurnLine(number, _agent(wire.agent), wire.source in (None, "user", "operator")),)
+        return (wire,) if isinstance(wire, Recalled) else ()
+
+    def _call(self, number: int, wire: _Call) -> tuple[Line, ...]:
+        self._calls += 1
+        agent = _agent(wire.agent)
+        call_id = f"#{self._calls}" if wire.id is None else str(wire.id)
+        if wire.id is None and wire.result is UNSET:
+            self._unnamed[agent].append(call_id)
+        recorded = None
+        answer = ANSWERS[wire.answer] if wire.answer else None
+        if wire.ticket is not None and wire.verdict:
+            recorded = Recorded(wire.ticket, wire.verdict, _identity(wire))
+            answer = answer or wire.outcome
+        call = CallLine(number, call_id, agent, wire.tool, args_of(wire.args), answer, recorded)
+        if wire.result is UNSET:
+            return (call,)
+        return (call, ResultLine(number, call_id, agent, result_of(wire.result)))
+
+    def _result(self, number: int, wire: _Result) -> ResultLine:
+        agent = _agent(wire.agent)
+        if wire.id is None:
+            awaiting = self._unnamed[agent]
+            if not awaiting:
+                raise UnreadableLineError("a result without an `id`, and no call without one awaits it")
+            return ResultLine(number, awaiting.popleft(), agent, result_of(wire.result))
+        result = result_of(wire.result)
+        if wire.ticket is None:
+            return ResultLine(number, str(wire.id), agent, result)
+        if wire.aborted and not result.aborted:
+            result = Result(result.is_error, "ABORTED", result.value, result.text)
+        return ResultLine(number, str(wire.id), agent, result, wire.failure)
+
+
+def _agent(name: _Name) -> str:
+    return DEFAULT_AGENT if name is None else str(name)
+
+
+def _identity(wire: _Call) -> Identity:
+    return Identity(
+        wire.fingerprints,
+        (),
+        local=wire.local,
+        shell=wire.shell,
+        reads_only=wire.reads_only,
+        asks_http_code=wire.asks_http_code,
+    )
