@@ -30,11 +30,24 @@ from typing import Any
 from msgspec import Struct
 
 from engine.config import DEFAULTS, Config
-from engine.config_layer import TABLES, ConfigError, Layer, Problem, Role, checked, read_file, read_text
+from engine.config_layer import TABLES, ConfigError, Layer, Problem, Role, checked, read_data, read_file
 from engine.config_report import printable
 from engine.config_yaml import Document
 from engine.paths import config_directory
 from engine.thresholds import loosened
+
+__all__ = [
+    "ConfigError",
+    "Layers",
+    "Loaded",
+    "Problem",
+    "Sources",
+    "find",
+    "from_mapping",
+    "load",
+    "load_data",
+    "merged",
+]
 
 CONFIG_VARIABLE = "BREAKER_CONFIG"
 USER_NAMES = ("config.yaml", "config.yml")
@@ -140,9 +153,9 @@ def load(path: Path) -> Loaded:
     return Sources(named=path).load()
 
 
-def load_text(text: str, source: str) -> Loaded:
-    """Read a configuration that is not in a file. Raises ConfigError."""
-    return Sources().loaded(Layers(read_text(text, source, "named")))
+def load_data(data: bytes, source: str) -> Loaded:
+    """Read a configuration that is not in a file of its own. Raises ConfigError."""
+    return Sources().loaded(Layers(read_data(data, source, "named")))
 
 
 def from_mapping(mapping: object, source: str = "configuration") -> Config:

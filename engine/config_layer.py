@@ -60,6 +60,11 @@ def read_file(path: Path, role: Role) -> Layer:
         data = _read_bytes(path, any_kind=role == "named")
     except OSError as error:
         raise ConfigError((Problem(f"It cannot be read: {error.strerror or error}.", source),)) from error
+    return read_data(data, source, role)
+
+
+def read_data(data: bytes, source: str, role: Role) -> Layer:
+    """Read and check what a file holds. Raises ConfigError."""
     if len(data) > FILE_BYTES:
         raise ConfigError((Problem(f"It has more than {FILE_BYTES // 1024} kB; that is no configuration.", source),))
     try:

@@ -16,8 +16,7 @@ from pathlib import Path
 import msgspec
 from watchfiles import awatch
 
-from engine.config_file import Layers, Loaded
-from engine.config_layer import ConfigError
+from engine.config_file import ConfigError, Layers, Loaded
 from engine.config_report import printable
 from engine.thresholds import loosened
 
