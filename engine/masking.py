@@ -1,0 +1,383 @@
+"""Secrets in what an agent wrote, replaced by a short digest.
+
+The same secret becomes the same token (``<secret:1f3a9c>``) wherever it stands, so two texts that were equal are
+equal still: what is masked can be counted, compared and kept. What is recognised is written as secrets are written:
+after a telling name (``--token x``, ``API_KEY=x``, ``"password": "x"``, ``Authorization: Bearer x``), in a URL before
+the ``@``, after ``-u user:``, between the lines of a PEM file, or in the shape that a service gives its tokens.
+Where it is unclear how far a secret goes, more is masked rather than less.
+
+Every reader below looks at a character a bounded number of times: the time is linear in the text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from hashlib import blake2b
+from typing import Any
+
+Span = tuple[int, int]
+"""Where a secret begins and ends in its text."""
+Reader = Callable[[str, int, int], Span | None]
+"""Reads what follows a sign of a secret: (text, start of the sign, end of the sign) -> the secret, if it is one."""
+
+STRING_CHARS = 400
+TOTAL_CHARS = 4000
+DEPTH_SHOWN = 8
+BEYOND_CUT = 512
+"""Characters that are read beyond where a text is cut, so that a secret at the cut is seen for what it is."""
+
+SECRET_NAMES = (
+    *("password", "passwd", "passphrase", "passcode", "pass", "secret", "token", "key", "auth"),
+    *("authorization", "credential", "credentials", "cookie"),
+)
+"""How the name of a secret ends, in lower case: ``AWS_SECRET_ACCESS_KEY``, ``db_password``, ``X-Auth-Token``."""
+
+_NO_SECRETS = frozenset(
+    {
+        *("", "lambda", "str", "string", "int", "float", "bool", "bytes", "number", "any", "object", "none", "null"),
+        *("undefined", "true", "false", "optional", "..."),
+    }
+)
+"""What stands after such a name in program text, and says nothing."""
+
+_TOKEN = re.compile(r"<secret:[0-9a-f]{6}>")
+_VARIABLE = re.compile(r"\$\{?[A-Z_][A-Z0-9_]*\}?")
+_REFERENCE = re.compile(rf"{_VARIABLE.pattern}|\$[({{].*|\{{\{{.*|<[A-Z_ -]*>?", re.DOTALL)
+"""A secret that is named, not told: ``$TOKEN``, ``$(pass show x)``, ``{{ token }}``, ``<YOUR_TOKEN>``.
+
+In quotes only a variable is taken for one.
+"""
+
+
+def mask(text: str) -> str:
+    """``text`` with each secret replaced by its token. Masking again changes nothing."""
+    return _masked(text) if may_hold_secret(text) else text
+
+
+def may_hold_secret(text: str) -> bool:
+    """Whether ``text`` has any sign of a secret. Cheap: about a microsecond for a command line."""
+    lower = text.lower()
+    return (
+        ("key" in lower or "token" in lower or "secret" in lower or "pass" in lower or "auth" in lower)
+        or ("cookie" in lower or "credential" in lower or "bearer" in lower)
+        or ("@" in text and "://" in text)
+        or (":" in text and ("-u" in text or "u " in text or "--proxy-user" in text))
+        or ("_" in text and ("gh" in text or "npm_" in text or "hf_" in text or "github_pat_" in text))
+        or ("-" in text and ("xox" in text or "sk-" in text or "glpat-" in text))
+        or ("A" in text and ("AKIA" in text or "ASIA" in text or "AIza" in text))
+        or ("J" in text and "eyJ" in text)
+    )
+
+
+def token_of(secret: str) -> str:
+    """What stands in a secret's place. 24 bits: enough to tell secrets apart, useless for finding one."""
+    return f"<secret:{blake2b(secret.encode('utf-8', 'surrogatepass'), digest_size=3).hexdigest()}>"
+
+
+def mask_value(value: object, *, string_chars: int = STRING_CHARS, total_chars: int = TOTAL_CHARS) -> Any:
+    """A JSON value as a bounded preview without secrets.
+
+    A string keeps ``string_chars`` characters, the whole about ``total_chars``; what is cut ends in ``…`` or is
+    counted under ``…``. A value under a secret's name is masked whatever it looks like. What JSON has no word for
+    is shown as text.
+    """
+    return _Preview(string_chars, total_chars).of(value, DEPTH_SHOWN, secret=False)
+
+
+class _Preview:
+    """One preview in the making, and how many characters it may still take."""
+
+    def __init__(self, string_chars: int, total_chars: int) -> None:
+        self._string_chars = string_chars
+        self._left = total_chars
+
+    def of(self, value: object, depth: int, *, secret: bool) -> Any:
+        if value is None or isinstance(value, bool):
+            self._left -= 4
+            return value
+        if isinstance(value, str):
+            return self._text(value, secret=secret)
+        if isinstance(value, int | float):
+            return self._number(value, secret=secret)
+        if isinstance(value, Mapping):
+            return self._mapping(value, depth, secret=secret) if depth else "…"
+        if isinstance(value, list | tuple):
+            return self._list(value, depth, secret=secret) if depth else "…"
+        return self._text(f"<{type(value).__name__}>", secret=False)
+
+    def _text(self, text: str, *, secret: bool) -> str:
+        kept = max(0, min(self._string_chars, self._left))
+        if secret and text and not _TOKEN.fullmatch(text):
+            shown = token_of(text)
+        else:
+            shown = mask(text[: kept + BEYOND_CUT])
+            shown = shown if len(shown) <= kept and len(text) <= kept + BEYOND_CUT else f"{shown[:kept]}…"
+        self._left -= len(shown) + 2
+        return shown
+
+    def _number(self, number: float, *, secret: bool) -> Any:
+        self._left -= 8
+        if secret:
+            return token_of(repr(number))
+        finite = -1e300 < number < 1e300  # NaN, the infinities and giants have no place in JSON that all can read
+        return number if finite else self._text(f"<{type(number).__name__}>", secret=False)
+
+    def _mapping(self, mapping: Mapping[Any, Any], depth: int, *, secret: bool) -> dict[str, Any]:
+        shown: dict[str, Any] = {}
+        for name, value in mapping.items():
+            if self._left <= 0:
+                shown["…"] = f"{len(mapping) - len(shown)} more"
+                break
+            key = name if isinstance(name, str) else f"<{type(name).__name__}>"
+            hidden = secret or (key.lower().endswith(SECRET_NAMES) and not isinstance(value, bool))
+            shown_key = self._text(key, secret=False)
+            shown[shown_key] = self.of(value, depth - 1, secret=hidden)
+        return shown
+
+    def _list(self, items: list[Any] | tuple[Any, ...], depth: int, *, secret: bool) -> list[Any]:
+        shown: list[Any] = []
+        for item in items:
+            if self._left <= 0:
+                shown.append(f"… {len(items) - len(shown)} more")
+                break
+            shown.append(self.of(item, depth - 1, secret=secret))
+        return shown
+
+
+# -- finding secrets ------------------------------------------------------------------------------------------
+
+
+def _masked(text: str) -> str:
+    lower = text.lower()
+    if len(lower) != len(text):  # a few letters are longer in lower case, and then places would not agree
+        lower = "".join(letter.lower() if letter.isascii() else letter for letter in text)
+    pieces: list[str] = []
+    kept = at = 0
+    while sign := _SIGN.search(lower, at):
+        start, at = sign.span()
+        span = _READERS.get(sign[0], _after_user)(text, start, at)
+        if span is None:
+            continue
+        pieces += (text[kept : span[0]], token_of(text[span[0] : span[1]]))
+        kept = at = span[1]
+    return "".join(pieces) + text[kept:] if pieces else text
+
+
+_QUOTE = re.compile(r"\\{0,15}[\"'`]")
+_ASSIGNED = re.compile(r"(?P<closed>\\{0,15}[\"'`])?[ \t]*+(?:=>|=(?![=~])|:(?![:=]))[ \t]*+")
+_NEXT_WORD = re.compile(r"[ \t]++(?!-)|\\{0,15}[\"'],[ \t]*+(?=\\{0,15}[\"'][^-])")
+_BARE_VALUE = re.compile(r"(?:[^\s\"'`&;|\\]|\\++[^\s\"'nrt\\])++")
+_REST_OF_LINE = re.compile(r"(?:[^\r\n\"'`\\]|\\++[^\r\nrn\"'`\\])++")
+_SCHEME = re.compile(r"(?:bearer|basic|token|digest|negotiate|apikey|bot|aws4-hmac-sha256)[ \t]++", re.IGNORECASE)
+_FLAG = re.compile(r"(?:^|[\s\"'`,(=])--?[\w-]*$")
+_FLAG_CHARS = 64
+
+
+def _after_name(text: str, start: int, end: int) -> Span | None:
+    """``name=value``, ``name: value``, ``"name": "value"``, ``--name value``."""
+    assigned = _ASSIGNED.match(text, end)
+    if assigned:
+        if assigned["closed"] and text[assigned.end() : assigned.end() + 1] in {"{", "["}:
+            return assigned.end(), _end_of_brackets(text, assigned.end())
+        return _value(text, assigned.end())
+    following = _NEXT_WORD.match(text, end)
+    if following and _FLAG.search(text[max(0, start - _FLAG_CHARS) : start]):
+        return _value(text, following.end())
+    return None
+
+
+def _after_pass(text: str, start: int, end: int) -> Span | None:
+    """As any name, but ``3 tests pass: 12`` is a report."""
+    return None if text[end : end + 2] in {": ", ":\t"} else _after_name(text, start, end)
+
+
+def _after_header(text: str, start: int, end: int) -> Span | None:
+    """``Authorization: Bearer value``: to the end of the line, or of the word that is quoted around it."""
+    assigned = _ASSIGNED.match(text, end)
+    if not assigned:
+        return _after_name(text, start, end)
+    at = assigned.end()
+    if "=" in assigned[0] or assigned["closed"] or _QUOTE.match(text, at):
+        return _value(text, at)
+    opened = _slashes_before(text, start - 1) if text[start - 1 : start] in {'"', "'"} else -1
+    if opened >= 0:
+        return _secret(text, at, _closing_quote(text, at, text[start - 1], opened))
+    line = _REST_OF_LINE.match(text, at)
+    return _secret(text, at, line.end()) if line else None
+
+
+def _after_bearer(text: str, start: int, end: int) -> Span | None:
+    if text[end : end + 1] not in {" ", "\t"} or _continues_word(text, start):
+        return None
+    value = _bare_value(text, end + 1)
+    return value if value and value[1] - end > 8 else None
+
+
+def _value(text: str, at: int) -> Span | None:
+    quote = _QUOTE.match(text, at)
+    if quote:
+        start = quote.end()
+        return _secret(text, start, _closing_quote(text, start, quote[0][-1], len(quote[0]) - 1), _VARIABLE)
+    return _bare_value(text, at)
+
+
+def _bare_value(text: str, at: int) -> Span | None:
+    bare = _BARE_VALUE.match(text, at)
+    if bare is None:
+        return None
+    return _secret(text, at, at + len(bare[0].rstrip(",)]}")))  # which close what is around it
+
+
+def _secret(text: str, start: int, end: int, reference: re.Pattern[str] = _REFERENCE) -> Span | None:
+    """The span without its scheme, unless what it holds is no secret."""
+    scheme = _SCHEME.match(text, start, end)
+    if scheme:
+        start = scheme.end()
+    if _TOKEN.fullmatch(text, start, end):
+        return None
+    value = text[start : min(end, start + 80)]
+    return None if value.lower().rstrip(",;:)]}") in _NO_SECRETS or reference.fullmatch(value) else (start, end)
+
+
+def _closing_quote(text: str, at: int, quote: str, slashes: int) -> int:
+    """Where a quoted text ends whose opening quote had ``slashes`` backslashes before it; never later than the text."""
+    while (found := text.find(quote, at)) >= 0:
+        before = _slashes_before(text, found)
+        if before <= slashes:
+            return found - before
+        at = found + 1
+    return len(text)
+
+
+def _slashes_before(text: str, at: int) -> int:
+    first = at
+    while first > 0 and text[first - 1] == "\\":
+        first -= 1
+    return at - first
+
+
+_BRACKET = re.compile(r"\"(?:[^\"\\]|\\.)*+\"?|[{}\[\]]", re.DOTALL)
+
+
+def _end_of_brackets(text: str, at: int) -> int:
+    depth = 0
+    for found in _BRACKET.finditer(text, at):
+        if found[0] in {"{", "["}:
+            depth += 1
+        elif found[0] in {"}", "]"}:
+            depth -= 1
+            if depth == 0:
+                return found.end()
+    return len(text)
+
+
+_AUTHORITY = re.compile(r"[^\s/?#\"'`\\]*+")
+_BARE_USERINFO_CHARS = 20
+
+
+def _in_userinfo(text: str, start: int, end: int) -> Span | None:  # noqa: ARG001 - a Reader
+    """``://user:password@host``, and ``://token@host`` where what stands before the ``@`` is too long for a name.
+
+    Where a text was cut there may be no ``@`` any more; what is no port is then taken for a password.
+    """
+    stop = _end_of(_AUTHORITY, text, end)
+    at = text.rfind("@", end, stop)
+    if _TOKEN.fullmatch(text, end, at):
+        return None
+    colon = text.find(":", end, stop if at < 0 else at)
+    if at < 0:
+        cut = stop == len(text) >= BEYOND_CUT and end < colon + 1 < stop
+        return _secret(text, colon + 1, stop) if cut and not text[colon + 1 : stop].isdigit() else None
+    if colon < 0:
+        return _secret(text, end, at) if at - end >= _BARE_USERINFO_CHARS else None
+    if colon - end >= _BARE_USERINFO_CHARS:
+        return end, at
+    return _secret(text, colon + 1, at) if colon + 1 < at else None
+
+
+_BEFORE_FLAG = " \t\n\r\"'`,("
+_USER_GAP = re.compile(r"\\{0,15}[\"'],[ \t]*+|[ \t]*+=?")
+_USER = re.compile(r"(?:\\{0,15}[\"'])?[^\s\"':\\/@<]{1,256}+:(?!/)")
+
+
+def _after_user(text: str, start: int, end: int) -> Span | None:
+    """``-u user:password``, ``-su "user:password"``, ``--user=user:password``."""
+    if text[start - 1 : start] not in _BEFORE_FLAG:
+        return None
+    user = _USER.match(text, _end_of(_USER_GAP, text, end))
+    if user is None:
+        return None
+    quote = _QUOTE.match(user[0])
+    if quote:
+        return _secret(text, user.end(), _closing_quote(text, user.end(), quote[0][-1], len(quote[0]) - 1))
+    password = _bare_value(text, user.end())
+    if password and user[0][:-1].isdigit() and text[slice(*password)].isdigit():
+        return None  # two numbers are a user's and a group's
+    return password
+
+
+_PEM_LABEL = re.compile(r"[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
+
+
+def _in_pem(text: str, start: int, end: int) -> Span | None:  # noqa: ARG001 - a Reader
+    label = _PEM_LABEL.match(text, end)
+    if not label:
+        return None
+    close = text.find("-----END", label.end())
+    return _secret(text, label.end(), close if close >= 0 else len(text))
+
+
+_SHAPES = {
+    **{f"gh{kind}_": re.compile(rf"gh{kind}_[A-Za-z0-9]{{12,}}+") for kind in "pousr"},
+    "github_pat_": re.compile(r"github_pat_[A-Za-z0-9_]{12,}+"),
+    "sk-": re.compile(r"sk-(?=[A-Za-z_-]*+[0-9])[A-Za-z0-9_-]{16,}+"),
+    "xox": re.compile(r"xox[a-z]-[A-Za-z0-9-]{8,}+"),
+    "akia": re.compile(r"AKIA[A-Z0-9]{12,}+"),
+    "asia": re.compile(r"ASIA[A-Z0-9]{12,}+"),
+    "aiza": re.compile(r"AIza[A-Za-z0-9_-]{24,}+"),
+    "glpat-": re.compile(r"glpat-[A-Za-z0-9_-]{12,}+"),
+    "npm_": re.compile(r"npm_[A-Za-z0-9]{16,}+"),
+    "hf_": re.compile(r"hf_[A-Za-z0-9]{16,}+"),
+    "eyj": re.compile(r"eyJ[A-Za-z0-9_-]{8,}+\.[A-Za-z0-9_-]{8,}+(?:\.[A-Za-z0-9_-]*+)*+"),
+}
+"""Tokens of GitHub, OpenAI and Anthropic, Slack, AWS, Google, GitLab, npm, Hugging Face, and JSON Web Tokens."""
+
+
+def _in_shape(text: str, start: int, end: int) -> Span | None:
+    shape = text[start:end].lower()
+    found = None if _continues_word(text, start) else _SHAPES[shape].match(text, start)
+    return found.span() if found else None
+
+
+def _masked_before(text: str, start: int, end: int) -> Span | None:  # noqa: ARG001 - a Reader
+    """Our own token: stepped over, or its name would be read as a name."""
+    return None
+
+
+def _end_of(pattern: re.Pattern[str], text: str, at: int) -> int:
+    found = pattern.match(text, at)
+    return found.end() if found else at
+
+
+def _continues_word(text: str, start: int) -> bool:
+    before = text[start - 1 : start]
+    return before.isalnum() or before in {"_", "-"}
+
+
+_READERS: dict[str, Reader] = {
+    **dict.fromkeys(SECRET_NAMES, _after_name),
+    **dict.fromkeys(("authorization", "proxy-authorization", "cookie", "set-cookie"), _after_header),
+    **dict.fromkeys(_SHAPES, _in_shape),
+    **dict.fromkeys(("-u", "--user", "--proxy-user"), _after_user),
+    "pass": _after_pass,
+    "bearer": _after_bearer,
+    "://": _in_userinfo,
+    "-----begin": _in_pem,
+    "<secret:": _masked_before,
+}
+"""The signs of a secret, in lower case, and what reads on from each."""
+_USER_FLAGS = r"-[a-z]{1,6}u(?=[\s\"'\\])"
+"""A sign with many spellings: ``-su user:password``."""
+
+_SIGN = re.compile("|".join([*(re.escape(sign) for sign in sorted(_READERS, key=len, reverse=True)), _USER_FLAGS]))
