@@ -10,12 +10,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from typing import Literal
 
 from engine.calls import Failure, Result
 from engine.config import Config
 from engine.failures import describe, printed, short
-from engine.verdicts import Hit, Outcome, Refusal
+from engine.verdicts import Hit, Outcome, Refusal, Stage
 
 REFUSED = "REPEAT_TOOL_BLOCKED"
 ADVISED = "CONVERGENCE_CHECK"
@@ -74,7 +73,7 @@ def preview(result: Result, limit: int) -> str:
 # -- to the model -----------------------------------------------------------------------------------------------
 
 
-def repeat_advice(stage: Literal["warn", "summarize"], fingerprint: str, count: int, cap: float, config: Config) -> str:
+def repeat_advice(stage: Stage, fingerprint: str, count: int, cap: float, config: Config) -> str:
     """The advisory of a stage of the occurrence track."""
     name = _name(fingerprint, config)
     gate = "the operator is asked" if config.on_limit == "ask" else "it is refused"

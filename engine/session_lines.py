@@ -53,7 +53,7 @@ def object_of(raw: bytes) -> dict[str, Any]:
     except json.JSONDecodeError as error:
         if not raw.endswith(b"\n"):
             raise UnreadableLineError("the file ends in the middle of this line") from None
-        raise UnreadableLineError(f"not JSON: {_uncapitalized(error.msg)} at column {error.colno}") from None
+        raise UnreadableLineError(f"not JSON: {_phrase(error.msg)} at column {error.colno}") from None
     if not isinstance(found, dict):
         raise UnreadableLineError("JSON, but not an object")
     return found
@@ -95,8 +95,8 @@ def _shallow(text: str) -> str:
     return "".join(parts)
 
 
-def _uncapitalized(message: str) -> str:
-    return message[:1].lower() + message[1:]
+def _phrase(message: str) -> str:
+    return (message[:1].lower() + message[1:]).removesuffix(" at")
 
 
 # -- what a file is, if it is no session ------------------------------------------------------------------------
