@@ -43,7 +43,7 @@ _NO_SECRETS = frozenset(
 
 _TOKEN = re.compile(r"<secret:[0-9a-f]{6}>")
 _VARIABLE = re.compile(r"\$\{?[A-Z_][A-Z0-9_]*\}?")
-_REFERENCE = re.compile(rf"{_VARIABLE.pattern}|\$[({{].*|\{{\{{.*|<[A-Z_ -]*>?", re.DOTALL)
+_REFERENCE = re.compile(rf"{_VARIABLE.pattern}|\$[({{].*|\{{\{{.*|<[A-Z_ -]+>", re.DOTALL)
 """A secret that is named, not told: ``$TOKEN``, ``$(pass show x)``, ``{{ token }}``, ``<YOUR_TOKEN>``.
 
 In quotes only a variable is taken for one.
@@ -159,13 +159,14 @@ def _masked(text: str) -> str:
         span = _READERS.get(sign[0], _after_user)(text, start, at)
         if span is None:
             continue
-        pieces += (text[kept : span[0]], token_of(text[span[0] : span[1]]))
+        secret = text[span[0] : span[1]]
+        pieces += (text[kept : span[0]], secret if _TOKEN.fullmatch(secret) else token_of(secret))
         kept = at = span[1]
     return "".join(pieces) + text[kept:] if pieces else text
 
 
 _QUOTE = re.compile(r"\\{0,15}[\"'`]")
-_ASSIGNED = re.compile(r"(?P<closed>\\{0,15}[\"'`])?[ \t]*+(?:=>|=(?![=~])|:(?![:=]))[ \t]*+")
+_ASSIGNED = re.compile(r"(?P<closed>\\{0,15}[\"'`])?[ \t]*+(?:=>|=(?![=~])|:(?![:=]|//))[ \t]*+")
 _NEXT_WORD = re.compile(r"[ \t]++(?!-)|\\{0,15}[\"'],[ \t]*+(?=\\{0,15}[\"'][^-])")
 _BARE_VALUE = re.compile(r"(?:[^\s\"'`&;|\\]|\\++[^\s\"'nrt\\])++")
 _REST_OF_LINE = re.compile(r"(?:[^\r\n\"'`\\]|\\++[^\r\nrn\"'`\\])++")
@@ -179,7 +180,7 @@ def _after_name(text: str, start: int, end: int) -> Span | None:
     assigned = _ASSIGNED.match(text, end)
     if assigned:
         if assigned["closed"] and text[assigned.end() : assigned.end() + 1] in {"{", "["}:
-            return assigned.end(), _end_of_brackets(text, assigned.end())
+            return assigned.end(), _end_of_bare(text, _end_of_brackets(text, assigned.end()))
         return _value(text, assigned.end())
     following = _NEXT_WORD.match(text, end)
     if following and _FLAG.search(text[max(0, start - _FLAG_CHARS) : start]):
@@ -207,11 +208,14 @@ def _after_header(text: str, start: int, end: int) -> Span | None:
     return _secret(text, at, line.end()) if line else None
 
 
+_BEARER = re.compile(r"[A-Za-z0-9._~+/=-]{8,}+")
+
+
 def _after_bearer(text: str, start: int, end: int) -> Span | None:
     if text[end : end + 1] not in {" ", "\t"} or _continues_word(text, start):
         return None
-    value = _bare_value(text, end + 1)
-    return value if value and value[1] - end > 8 else None
+    value = _BEARER.match(text, end + 1)
+    return value.span() if value else None
 
 
 def _value(text: str, at: int) -> Span | None:
@@ -223,10 +227,14 @@ def _value(text: str, at: int) -> Span | None:
 
 
 def _bare_value(text: str, at: int) -> Span | None:
+    end = _end_of_bare(text, at)
+    return _secret(text, at, end) if end > at else None
+
+
+def _end_of_bare(text: str, at: int) -> int:
+    """Where an unquoted value ends. What closes the brackets around it is not part of it."""
     bare = _BARE_VALUE.match(text, at)
-    if bare is None:
-        return None
-    return _secret(text, at, at + len(bare[0].rstrip(",)]}")))  # which close what is around it
+    return at + len(bare[0].rstrip(",)]}")) if bare else at
 
 
 def _secret(text: str, start: int, end: int, reference: re.Pattern[str] = _REFERENCE) -> Span | None:
@@ -234,8 +242,6 @@ def _secret(text: str, start: int, end: int, reference: re.Pattern[str] = _REFER
     scheme = _SCHEME.match(text, start, end)
     if scheme:
         start = scheme.end()
-    if _TOKEN.fullmatch(text, start, end):
-        return None
     value = text[start : min(end, start + 80)]
     return None if value.lower().rstrip(",;:)]}") in _NO_SECRETS or reference.fullmatch(value) else (start, end)
 
@@ -273,48 +279,53 @@ def _end_of_brackets(text: str, at: int) -> int:
 
 
 _AUTHORITY = re.compile(r"[^\s/?#\"'`\\]*+")
-_BARE_USERINFO_CHARS = 20
+_COLON = re.compile(r"(?<!<secret):|:(?![0-9a-f]{6}>)")
+_USER_NAME = re.compile(r"[A-Za-z0-9._+$%@-]{0,15}")
+"""What is longer or otherwise written may be a token in a user's place (``-u ghp_…:x-oauth-basic``)."""
 
 
 def _in_userinfo(text: str, start: int, end: int) -> Span | None:  # noqa: ARG001 - a Reader
-    """``://user:password@host``, and ``://token@host`` where what stands before the ``@`` is too long for a name.
+    """``://user:password@host``, and ``://token@host``.
 
     Where a text was cut there may be no ``@`` any more; what is no port is then taken for a password.
     """
     stop = _end_of(_AUTHORITY, text, end)
     at = text.rfind("@", end, stop)
-    if _TOKEN.fullmatch(text, end, at):
-        return None
-    colon = text.find(":", end, stop if at < 0 else at)
-    if at < 0:
-        cut = stop == len(text) >= BEYOND_CUT and end < colon + 1 < stop
-        return _secret(text, colon + 1, stop) if cut and not text[colon + 1 : stop].isdigit() else None
-    if colon < 0:
-        return _secret(text, end, at) if at - end >= _BARE_USERINFO_CHARS else None
-    if colon - end >= _BARE_USERINFO_CHARS:
-        return end, at
-    return _secret(text, colon + 1, at) if colon + 1 < at else None
+    if at >= 0:
+        return _credentials(text, end, at)
+    colon = text.find(":", end, stop)
+    cut = stop == len(text) >= BEYOND_CUT and end < colon + 1 < stop
+    return _secret(text, colon + 1, stop) if cut and not text[colon + 1 : stop].isdigit() else None
 
 
-_BEFORE_FLAG = " \t\n\r\"'`,("
+def _credentials(text: str, start: int, end: int) -> Span | None:
+    """The password of ``user:password``, or all of it when the user is no plain name."""
+    found = _COLON.search(text, start, end)
+    colon = found.start() if found else -1
+    user_end = colon if found else end
+    if not _USER_NAME.fullmatch(text, start, user_end):
+        return start, end
+    if colon < 0 or (text[start:colon].isdigit() and text[colon + 1 : end].isdigit()):
+        return None  # a name alone, or the numbers of a user and a group
+    return _secret(text, colon + 1, end)
+
+
 _USER_GAP = re.compile(r"\\{0,15}[\"'],[ \t]*+|[ \t]*+=?")
-_USER = re.compile(r"(?:\\{0,15}[\"'])?[^\s\"':\\/@<]{1,256}+:(?!/)")
+_URL_SCHEME = re.compile(r"[A-Za-z]{1,12}+://")
+_BEFORE_FLAG = " \t\n\r\"'`,("
 
 
 def _after_user(text: str, start: int, end: int) -> Span | None:
     """``-u user:password``, ``-su "user:password"``, ``--user=user:password``."""
     if text[start - 1 : start] not in _BEFORE_FLAG:
         return None
-    user = _USER.match(text, _end_of(_USER_GAP, text, end))
-    if user is None:
+    at = _end_of(_USER_GAP, text, end)
+    quote = _QUOTE.match(text, at)
+    at = quote.end() if quote else at
+    stop = _closing_quote(text, at, quote[0][-1], len(quote[0]) - 1) if quote else _end_of_bare(text, at)
+    if not _COLON.search(text, at + 1, stop) or _URL_SCHEME.match(text, at, stop):
         return None
-    quote = _QUOTE.match(user[0])
-    if quote:
-        return _secret(text, user.end(), _closing_quote(text, user.end(), quote[0][-1], len(quote[0]) - 1))
-    password = _bare_value(text, user.end())
-    if password and user[0][:-1].isdigit() and text[slice(*password)].isdigit():
-        return None  # two numbers are a user's and a group's
-    return password
+    return _credentials(text, at, stop)
 
 
 _PEM_LABEL = re.compile(r"[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
@@ -329,24 +340,25 @@ def _in_pem(text: str, start: int, end: int) -> Span | None:  # noqa: ARG001 - a
 
 
 _SHAPES = {
-    **{f"gh{kind}_": re.compile(rf"gh{kind}_[A-Za-z0-9]{{12,}}+") for kind in "pousr"},
-    "github_pat_": re.compile(r"github_pat_[A-Za-z0-9_]{12,}+"),
-    "sk-": re.compile(r"sk-(?=[A-Za-z_-]*+[0-9])[A-Za-z0-9_-]{16,}+"),
-    "xox": re.compile(r"xox[a-z]-[A-Za-z0-9-]{8,}+"),
-    "akia": re.compile(r"AKIA[A-Z0-9]{12,}+"),
-    "asia": re.compile(r"ASIA[A-Z0-9]{12,}+"),
-    "aiza": re.compile(r"AIza[A-Za-z0-9_-]{24,}+"),
-    "glpat-": re.compile(r"glpat-[A-Za-z0-9_-]{12,}+"),
-    "npm_": re.compile(r"npm_[A-Za-z0-9]{16,}+"),
-    "hf_": re.compile(r"hf_[A-Za-z0-9]{16,}+"),
-    "eyj": re.compile(r"eyJ[A-Za-z0-9_-]{8,}+\.[A-Za-z0-9_-]{8,}+(?:\.[A-Za-z0-9_-]*+)*+"),
+    **{f"gh{kind}_": rf"gh{kind}_[A-Za-z0-9]{{12,}}+" for kind in "pousr"},
+    "github_pat_": r"github_pat_[A-Za-z0-9_]{12,}+",
+    "sk-": r"sk-(?=[A-Za-z_-]*+[0-9])[A-Za-z0-9_-]{16,}+",
+    "xox": r"xox[a-z]-[A-Za-z0-9-]{11,}+",
+    "akia": r"AKIA[A-Z0-9]{12,}+",
+    "asia": r"ASIA[A-Z0-9]{12,}+",
+    "aiza": r"AIza[A-Za-z0-9_-]{24,}+",
+    "glpat-": r"glpat-[A-Za-z0-9_-]{12,}+",
+    "npm_": r"npm_[A-Za-z0-9]{16,}+",
+    "hf_": r"hf_[A-Za-z0-9]{16,}+",
+    "eyj": r"eyJ[A-Za-z0-9_-]{8,}+\.[A-Za-z0-9_-]{8,}+(?:\.[A-Za-z0-9_-]*+)*+",
 }
 """Tokens of GitHub, OpenAI and Anthropic, Slack, AWS, Google, GitLab, npm, Hugging Face, and JSON Web Tokens."""
+_SHAPE_OF = {sign: re.compile(rf"{shape}[\w-]*+") for sign, shape in _SHAPES.items()}
 
 
 def _in_shape(text: str, start: int, end: int) -> Span | None:
     shape = text[start:end].lower()
-    found = None if _continues_word(text, start) else _SHAPES[shape].match(text, start)
+    found = None if _continues_word(text, start) else _SHAPE_OF[shape].match(text, start)
     return found.span() if found else None
 
 
