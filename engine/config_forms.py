@@ -74,11 +74,11 @@ class Flag(Struct, frozen=True):
     def read(self, value: object, path: Path, report: Report) -> Any:
         if isinstance(value, bool):
             return value
-        word = value.lower() if isinstance(value, str) else value
+        word, number = value.lower() if isinstance(value, str) else "", number_of(value)
         hint = ""
-        if word == 1 or word in _SWITCHED_ON:
+        if word in _SWITCHED_ON or number == 1:
             hint = "Write true, without quotes."
-        elif word == 0 or word in _SWITCHED_OFF:
+        elif word in _SWITCHED_OFF or number == 0:
             hint = "Write false, without quotes."
         report.wrong(path, value, self.allowed, hint)
         return value

@@ -32,6 +32,8 @@ _NOT_FINITE = frozenset(
     {sign + word for sign in ("", "-", "+") for word in (".inf", ".Inf", ".INF")} | {".nan", ".NaN", ".NAN"}
 )
 _INTEGER_DIGITS = 18
+_UNSEEN_LINE_END = re.compile("[\x85\u2028\u2029]")
+"""Line ends to PyYAML and to no editor: behind one, a comment could set a limit that nobody sees."""
 
 _TAG = "tag:yaml.org,2002:"
 _NO_TAGS = "Tags (!name) are not read here. Does a text that begins with ! need quotes?"
@@ -114,6 +116,9 @@ class _Open(Struct):
 def compose(text: str) -> Document:
     """Put a YAML text together as plain values; no text at all is null. Raises YamlError."""
     composer = _Composer(text)
+    if unseen := _UNSEEN_LINE_END.search(text):
+        number = f"U+{ord(unseen[0]):04X}"
+        raise YamlError(f"There is an unseen line end ({number}): delete it.", composer.places.mark(unseen.start()))
     try:
         for event in yaml.parse(text, Loader=yaml.SafeLoader):
             composer.take(event)
@@ -248,7 +253,7 @@ class _Composer:
 
 
 class _Places:
-    """Lines and columns of a text, by offset. PyYAML's own count knows line ends that no editor does."""
+    """Lines and columns of a text, by offset; a lone carriage return ends a line, as in PyYAML."""
 
     def __init__(self, text: str) -> None:
         self._starts = [0, *(found.end() for found in re.finditer(r"\r\n|\r|\n", text))]
