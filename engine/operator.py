@@ -17,7 +17,10 @@ class Feed(Protocol):
     """One subscriber's side of the event stream. The first item is a ``Snapshot``; so is the first after a gap."""
 
     def drain(self) -> list[Event | Snapshot]:
-        """Everything that came since the last call, in order, without waiting. Any thread."""
+        """What came since the last call, in order, without waiting. Any thread.
+
+        Raises ConnectionError, with a line for a person, when the engine is gone and all it said was drained.
+        """
         ...
 
     def close(self) -> None:

@@ -1,0 +1,289 @@
+"""The engine inside another program: in a thread of its own, on a loop of its own, behind its socket.
+
+::
+
+    with Host(load(path), socket=socket_path()) as host:
+        operator = host.operator()          # now asks wait for an answer
+        feed = operator.subscribe()
+        ...
+        operator.answer("ask-1", "approved")
+
+Whoever holds the ``Host`` may answer: that is what makes a console that hosts the engine the operator's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import threading
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any, TypeVar
+
+from engine.config import DEFAULTS, Config
+from engine.config_file import Loaded
+from engine.config_layer import ConfigError
+from engine.connection import HookHandler
+from engine.desk import Desk
+from engine.feed import BoundedFeed, Listener
+from engine.journal import Journal
+from engine.journal_reader import recover
+from engine.operator import Answer, Operator
+from engine.paths import operator_socket_path, socket_path
+from engine.server import Server
+
+GONE = "The engine has stopped."
+LEFT = "This operator has left."
+
+Given = TypeVar("Given")
+
+
+class Host:
+    """An engine, from ``start`` to ``stop``; both may be called from any thread but its own.
+
+    ``config``: a loaded one is reloaded whenever its files change. ``journal`` is the directory to write to and to
+    recover from; None keeps no record. ``hook`` serves the harnesses' hooks. ``announce`` opens the operators' socket
+    beside the agents', and is given each token, in the engine's thread. ``listeners`` are called with every event, in
+    the engine's thread, while the agent waits: they must be quick.
+    """
+
+    def __init__(  # noqa: PLR0913 - options, each by its name
+        self,
+        config: Loaded | Config = DEFAULTS,
+        *,
+        socket: Path | None = None,
+        journal: Path | None = None,
+        hook: HookHandler | None = None,
+        announce: Callable[[str], None] | None = None,
+        listeners: Iterable[Listener] = (),
+    ) -> None:
+        self._loaded = config if isinstance(config, Loaded) else Loaded(config, "the host's own")
+        self._path = socket
+        self._journal = journal
+        self._hook = hook
+        self._announce = announce
+        self._listeners = tuple(listeners)
+        self._thread: threading.Thread | None = None
+        self._lock = threading.Lock()
+        self._calls: set[Future[Any]] = set()
+        self._running: tuple[asyncio.AbstractEventLoop, Desk] | None = None
+        self._stop: asyncio.Event | None = None
+
+    # -- its life ---------------------------------------------------------------------------------------------
+
+    def __enter__(self) -> Host:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def start(self) -> None:
+        """Start to serve. Raises what keeps it from that: EngineRunningError, PathError, SocketError."""
+        if self._thread:
+            raise RuntimeError("a Host is started once")
+        started: Future[None] = Future()
+        self._thread = threading.Thread(target=self._run, args=(started,), name="breaker-engine", daemon=True)
+        self._thread.start()
+        try:
+            started.result()
+        except BaseException:
+            self._thread.join()
+            raise
+
+    def stop(self) -> None:
+        """Refuse whoever waits, take the socket away, close the journal. Returns when all that is done."""
+        with self._lock:
+            running, stop = self._running, self._stop
+        if running and stop:
+            with contextlib.suppress(RuntimeError):
+                running[0].call_soon_threadsafe(stop.set)
+        if self._thread and self._thread.is_alive():
+            self._thread.join()
+
+    @property
+    def alive(self) -> bool:
+        """Whether the engine is serving."""
+        return self._running is not None
+
+    @property
+    def socket(self) -> Path:
+        """Where agents find it."""
+        return self._path or socket_path()
+
+    # -- what may be done with it -----------------------------------------------------------------------------
+
+    def operator(self) -> Operator:
+        """An operator, here in this process; asks wait for an answer as long as there is one."""
+        return _LocalOperator(self)
+
+    def subscribe(self) -> BoundedFeed:
+        """Watch without being an operator."""
+        feed = BoundedFeed(
+            lambda behind: self._post(lambda desk: desk.resync(behind)),
+            closed=lambda closed: self._post(lambda desk: desk.unsubscribe(closed)),
+        )
+        self.call(lambda desk: desk.subscribe(feed))
+        return feed
+
+    def call(self, action: Callable[[Desk], Given]) -> Given:
+        """Do something with the desk in the engine's thread, and wait for it.
+
+        Raises ConnectionError when the engine is gone, and what the action raises.
+        """
+        if self._thread is threading.current_thread():
+            raise RuntimeError("the engine's own thread cannot wait for itself")
+        done: Future[Given] = Future()
+        with self._lock:
+            if self._running is None:
+                raise ConnectionError(GONE)
+            loop, desk = self._running
+            self._calls.add(done)
+            loop.call_soon_threadsafe(_do, action, desk, done)
+        try:
+            return done.result()
+        finally:
+            with self._lock:
+                self._calls.discard(done)
+
+    def _post(self, action: Callable[[Desk], None]) -> None:
+        with self._lock:
+            if self._running:
+                loop, desk = self._running
+                loop.call_soon_threadsafe(action, desk)
+
+    # -- the engine's thread ----------------------------------------------------------------------------------
+
+    def _run(self, started: Future[None]) -> None:
+        try:
+            with asyncio.Runner(loop_factory=fast_loop()) as runner:
+                runner.run(self._serve(started))
+        except BaseException as fault:
+            if started.done():
+                raise
+            started.set_exception(fault)
+        finally:
+            with self._lock:
+                self._running = None
+                for call in self._calls:
+                    call.set_exception(ConnectionError(GONE))
+                self._calls.clear()
+
+    async def _serve(self, started: Future[None]) -> None:
+        loaded, path = self._loaded, self.socket
+        desk = Desk(loaded.config, config_source=loaded.source, listeners=self._listeners)
+        asyncio.get_running_loop().set_exception_handler(lambda _, context: _report_fault(desk, context))
+        operator_path = operator_socket_path(path) if self._announce else None
+        async with contextlib.AsyncExitStack() as ending:
+            server = Server(desk, path, hook=self._hook, operator_path=operator_path, announce=self._announce)
+            ending.push_async_callback(server.stop)
+            if self._journal:
+                ending.callback(_remember(desk, self._journal).close)
+            desk.reconfigure(loaded.config, loaded.source, loaded.warnings)
+            ending.callback(desk.close, GONE)
+            if loaded.sources.files:
+                ending.callback(_reload(desk, loaded).cancel)
+            await server.start()
+            stop = asyncio.Event()
+            with self._lock:
+                self._stop = stop
+                self._running = (asyncio.get_running_loop(), desk)
+            started.set_result(None)
+            await stop.wait()
+            with self._lock:
+                self._running = None
+
+
+class _LocalOperator:
+    """An ``Operator`` in the engine's own process."""
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+        self._feeds: list[BoundedFeed] = []
+        self._left = False
+        host.call(Desk.attach)
+
+    def subscribe(self) -> BoundedFeed:
+        if self._left:
+            raise ConnectionError(LEFT)
+        feed = self._host.subscribe()
+        self._feeds.append(feed)
+        return feed
+
+    def answer(self, ask_id: str, answer: Answer, note: str = "") -> None:
+        self._call(lambda desk: desk.answer(ask_id, answer, note))
+
+    def revoke(self, agent: str, fingerprint: str) -> bool:
+        return self._call(lambda desk: desk.revoke(agent, fingerprint))
+
+    def lift(self, agent: str, fingerprint: str) -> bool:
+        return self._call(lambda desk: desk.lift(agent, fingerprint))
+
+    def reset_turn(self, agent: str) -> None:
+        self._call(lambda desk: desk.reset_turn(agent))
+
+    def close(self) -> None:
+        if self._left:
+            return
+        self._left = True
+        for feed in self._feeds:
+            feed.close()
+        with contextlib.suppress(ConnectionError):
+            self._host.call(Desk.detach)
+
+    def _call(self, action: Callable[[Desk], Given]) -> Given:
+        if self._left:
+            raise ConnectionError(LEFT)
+        return self._host.call(action)
+
+
+def fast_loop() -> Callable[[], asyncio.AbstractEventLoop]:
+    """Makes the fastest event loop that is installed: uvloop's, with the extra ``fast``."""
+    try:
+        import uvloop  # noqa: PLC0415 - an extra
+    except ImportError:
+        return asyncio.new_event_loop
+    return uvloop.new_event_loop
+
+
+def _do(action: Callable[[Desk], Given], desk: Desk, done: Future[Given]) -> None:
+    try:
+        done.set_result(action(desk))
+    except Exception as fault:  # noqa: BLE001 - it is raised where it was asked for
+        done.set_exception(fault)
+
+
+def _remember(desk: Desk, directory: Path) -> Journal:
+    """Go on where the last engine stopped, and write down what happens from here on."""
+    past = recover(directory, desk.breaker.config)
+    desk.breaker.restore(past.checkpoint)
+    journal = Journal(directory, checkpoint=desk.breaker.checkpoint, on_fault=lambda text: desk.report("warning", text))
+    desk.listen(journal)
+    for warning in past.warnings:
+        desk.report("warning", warning)
+    return journal
+
+
+def _reload(desk: Desk, loaded: Loaded) -> asyncio.Task[None]:
+    """Take every change of the configuration's files into force, as long as the task runs."""
+    from engine.reload import watch  # noqa: PLC0415 - watchfiles, for those who have a file
+
+    def changed(found: Loaded | ConfigError) -> None:
+        if isinstance(found, ConfigError):
+            desk.refuse_config(loaded.source, str(found))
+        else:
+            desk.reconfigure(found.config, found.source, found.warnings)
+
+    async def watching() -> None:
+        try:
+            await watch(loaded, changed)
+        except Exception as fault:  # noqa: BLE001 - the configuration in force stays, and the operator is told
+            desk.blame("watching the configuration", fault)
+
+    return asyncio.get_running_loop().create_task(watching())
+
+
+def _report_fault(desk: Desk, context: dict[str, Any]) -> None:
+    fault = context.get("exception")
+    desk.report("error", f"Fault in the engine: {context.get('message', '')} {fault!r:.500}")

@@ -1,0 +1,163 @@
+"""A connection that carries lines: fair to the others, and bounded whatever the peer does or fails to do."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from typing import Any, cast
+
+from engine.frames import Lines, Overlong
+
+SLICE = 32
+"""Lines served in one go, before the other connections have their turn."""
+WRITE_HIGH_WATER = 256 * 1024
+"""Bytes a peer may leave unread before it is no longer read from."""
+
+
+class LineProtocol(asyncio.Protocol):
+    """Reads lines and writes lines.
+
+    A peer that does not read its answers is not read from any more, so what it costs is what it had sent by
+    then. Lines that came in one burst are served ``SLICE`` at a time. End of file means that the peer is gone,
+    for there is no telling a peer that only closed its writing end from one that died.
+    """
+
+    def __init__(self) -> None:
+        self._transport: asyncio.Transport | None = None
+        self._lines = Lines()
+        self._todo: deque[bytes | Overlong] = deque()
+        self._out: list[bytes] = []
+        self._collecting = False
+        self._reading = True
+        self._scheduled = False
+        self._ended = False
+        self._is_gone = False
+        self.backed_up = False
+
+    # -- for those who extend it ------------------------------------------------------------------------------
+
+    def line_received(self, line: bytes) -> None:
+        """Serve one line."""
+        raise NotImplementedError
+
+    def overlong_received(self, line: Overlong) -> None:
+        """Answer a line that was skipped."""
+        raise NotImplementedError
+
+    def opened(self) -> bool:
+        """Somebody connected. False turns them away."""
+        return True
+
+    def gone(self) -> None:
+        """The peer is gone, or as good as: called once. What is sent from now on may still reach it."""
+
+    def writable(self) -> None:
+        """A peer that had backed up reads again."""
+
+    def send(self, line: bytes) -> None:
+        """Write a line, its newline included; dropped when the peer is gone."""
+        if self._collecting:
+            self._out.append(line)
+        elif self._transport is not None:
+            self._transport.write(line)
+
+    def close(self) -> None:
+        """Flush what was sent and hang up."""
+        if self._transport is not None:
+            self._flush()
+            self._transport.close()
+
+    def abort(self) -> None:
+        """Hang up at once."""
+        if self._transport is not None:
+            self._transport.abort()
+
+    @property
+    def transport(self) -> asyncio.Transport | None:
+        """The transport, while there is a connection."""
+        return self._transport
+
+    # -- asyncio's side ---------------------------------------------------------------------------------------
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.Transport", transport)
+        self._transport.set_write_buffer_limits(high=WRITE_HIGH_WATER)
+        if not self.opened():
+            self._ended = True
+            self._is_gone = True
+            self._transport.abort()
+
+    def data_received(self, data: bytes) -> None:
+        if not self._ended:
+            self._todo.extend(self._lines.feed(data))
+            if not self._scheduled:
+                self._serve()
+
+    def eof_received(self) -> bool:
+        """Serve what had come, then hang up."""
+        self._ended = True
+        self._serve()
+        self._be_gone()
+        return bool(self._todo)
+
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - asyncio's signature
+        self._ended = True
+        self._transport = None
+        self._todo.clear()
+        self._out.clear()
+        self._be_gone()
+
+    def pause_writing(self) -> None:
+        self.backed_up = True
+        self._set_reading(False)
+
+    def resume_writing(self) -> None:
+        self.backed_up = False
+        self.writable()
+        self._serve()
+
+    # -- inside -----------------------------------------------------------------------------------------------
+
+    def _serve(self) -> None:
+        """Serve some of the lines that wait; come back for the rest, reading nothing more before."""
+        self._scheduled = False
+        todo = self._todo
+        self._collecting = True
+        try:
+            for _ in range(min(len(todo), SLICE)):
+                if self.backed_up:
+                    break
+                line = todo.popleft()
+                if isinstance(line, bytes):
+                    self.line_received(line)
+                else:
+                    self.overlong_received(line)
+        finally:
+            self._collecting = False
+            self._flush()
+        if todo and not self.backed_up:
+            self._scheduled = True
+            asyncio.get_running_loop().call_soon(self._serve)
+        self._set_reading(not todo and not self.backed_up)
+        if self._ended and not todo:
+            self.close()
+
+    def _flush(self) -> None:
+        if self._out and self._transport is not None:
+            out, self._out = self._out, []
+            self._transport.write(out[0] if len(out) == 1 else b"".join(out))
+
+    def _set_reading(self, wanted: bool) -> None:
+        transport: Any = self._transport
+        if transport is None or wanted == self._reading or transport.is_closing() or self._ended:
+            return
+        self._reading = wanted
+        if wanted:
+            transport.resume_reading()
+        else:
+            transport.pause_reading()
+
+    def _be_gone(self) -> None:
+        if not self._is_gone:
+            self._is_gone = True
+            self.gone()

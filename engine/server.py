@@ -1,0 +1,129 @@
+"""The engine's sockets: agents on one, operators with a token on the other, one desk behind both."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import socket
+import time
+from collections.abc import Callable
+from importlib import metadata
+from pathlib import Path
+
+from engine.connection import AgentConnection, HookHandler, Service
+from engine.desk import Desk
+from engine.door import Door
+from engine.heat import status_of
+from engine.lines import LineProtocol
+from engine.listening import Listening, is_own
+from engine.operator_connection import STRANGERS_KEPT, OperatorConnection, OperatorService
+from engine.protocol import SERVER_NAME, ServerInfo, Status
+
+FLUSH_SECONDS = 1.0
+"""How long answers may take to reach their readers when the server stops."""
+
+
+class Server:
+    """Serves a desk on sockets, from ``start`` to ``stop``, on the running loop.
+
+    ``announce`` is given the token for the next operator and shows it to nobody else; without it there is no
+    operators' socket. Opening the sockets raises EngineRunningError, PathError or SocketError.
+    """
+
+    def __init__(
+        self,
+        desk: Desk,
+        path: Path,
+        *,
+        hook: HookHandler | None = None,
+        operator_path: Path | None = None,
+        announce: Callable[[str], None] | None = None,
+    ) -> None:
+        self._desk = desk
+        self._started = time.time()
+        self._info = ServerInfo(SERVER_NAME, _version(), os.getpid())
+        self._hook = hook
+        self._connections: set[LineProtocol] = set()
+        self._all_left = asyncio.Event()
+        self._all_left.set()
+        self._servers: list[asyncio.Server] = []
+        self._door = Door(announce) if operator_path and announce else None
+        self._listening = [Listening(path)]
+        if operator_path and self._door:
+            try:
+                self._listening.append(Listening(operator_path))
+            except BaseException:
+                self._listening[0].close()
+                raise
+
+    async def start(self) -> None:
+        """Begin to serve."""
+        loop = asyncio.get_running_loop()
+        agents = Service(self._desk, self._info, self.status, self._admit, self._left, self._hook)
+        self._servers.append(
+            await loop.create_unix_server(lambda: AgentConnection(agents), sock=self._listening[0].socket)
+        )
+        if self._door:
+            operators = OperatorService(self._desk, self._door, self._info, self._admit_operator, self._left)
+            self._servers.append(
+                await loop.create_unix_server(lambda: OperatorConnection(operators), sock=self._listening[1].socket)
+            )
+            self._door.open()
+
+    async def stop(self) -> None:
+        """Take no more connections, flush the answers that are due, hang up, and take the sockets away.
+
+        Close the desk first: then those who wait get their refusals.
+        """
+        for server in self._servers:
+            server.close()
+        for listening in self._listening:
+            listening.close()
+        for connection in tuple(self._connections):
+            connection.close()
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._all_left.wait(), FLUSH_SECONDS)
+        for connection in tuple(self._connections):
+            connection.abort()
+        await asyncio.sleep(0)
+
+    def status(self) -> Status:
+        """What ``status`` answers."""
+        return status_of(self._desk.snapshot(), self._info, self._started)
+
+    # -- connections ------------------------------------------------------------------------------------------
+
+    def _admit(self, connection: LineProtocol) -> bool:
+        if not _is_own_peer(connection):
+            self._desk.report("warning", "Another user's process connected to the engine and was turned away.")
+            return False
+        self._connections.add(connection)
+        self._all_left.clear()
+        return True
+
+    def _admit_operator(self, connection: OperatorConnection) -> bool:
+        strangers = sum(isinstance(one, OperatorConnection) and not one.introduced for one in self._connections)
+        return strangers < STRANGERS_KEPT and self._admit(connection)
+
+    def _left(self, connection: LineProtocol) -> None:
+        self._connections.discard(connection)
+        if not self._connections:
+            self._all_left.set()
+
+
+def _version() -> str:
+    try:
+        return metadata.version(SERVER_NAME)
+    except metadata.PackageNotFoundError:
+        return "0"  # run from a checkout that was never installed
+
+
+def _is_own_peer(connection: LineProtocol) -> bool:
+    transport = connection.transport
+    connected = transport.get_extra_info("socket") if transport else None
+    if connected is None:
+        return False
+    # Not every loop's transport lets its socket be asked; a second socket on the same connection does.
+    with socket.socket(fileno=os.dup(connected.fileno())) as asked:
+        return is_own(asked)
