@@ -19,11 +19,16 @@ from typing import Any
 Span = tuple[int, int]
 """Where a secret begins and ends in its text."""
 Reader = Callable[[str, int, int], Span | None]
-"""Reads what follows a sign of a secret: (text, start of the sign, end of the sign) -> the secret, if it is one."""
+"""Reads what follows a sign of a secret: (text, start of the sign, end of the sign) -> the secret.
+
+None when nothing follows; an empty span at the end of what follows when it is read and is no secret.
+"""
 
 STRING_CHARS = 400
 TOTAL_CHARS = 4000
 DEPTH_SHOWN = 8
+ROUNDS = 4
+"""Text written to mislead may show a secret only once another is masked; a second round always ends ordinary text."""
 BEYOND_CUT = 512
 """Characters that are read beyond where a text is cut, so that a secret at the cut is seen for what it is."""
 
@@ -43,7 +48,8 @@ _NO_SECRETS = frozenset(
 
 _TOKEN = re.compile(r"<secret:[0-9a-f]{6}>")
 _VARIABLE = re.compile(r"\$\{?[A-Z_][A-Z0-9_]*\}?")
-_REFERENCE = re.compile(rf"{_VARIABLE.pattern}|\$[({{].*|\{{\{{.*|<[A-Z_ -]+>", re.DOTALL)
+_REFERENCE = re.compile(rf"{_VARIABLE.pattern}|\$\([\w./-]*|\{{\{{[\w. -]*|<[A-Z_ -]+>")
+LONGEST_REFERENCE = 80
 """A secret that is named, not told: ``$TOKEN``, ``$(pass show x)``, ``{{ token }}``, ``<YOUR_TOKEN>``.
 
 In quotes only a variable is taken for one.
@@ -52,7 +58,13 @@ In quotes only a variable is taken for one.
 
 def mask(text: str) -> str:
     """``text`` with each secret replaced by its token. Masking again changes nothing."""
-    return _masked(text) if may_hold_secret(text) else text
+    if not may_hold_secret(text):
+        return text
+    for _ in range(ROUNDS):
+        before, text = text, _masked(text)
+        if text == before:
+            break
+    return text
 
 
 def may_hold_secret(text: str) -> bool:
@@ -159,6 +171,9 @@ def _masked(text: str) -> str:
         span = _READERS.get(sign[0], _after_user)(text, start, at)
         if span is None:
             continue
+        if span[0] == span[1]:
+            at = span[1]
+            continue
         secret = text[span[0] : span[1]]
         pieces += (text[kept : span[0]], secret if _TOKEN.fullmatch(secret) else token_of(secret))
         kept = at = span[1]
@@ -237,13 +252,16 @@ def _end_of_bare(text: str, at: int) -> int:
     return at + len(bare[0].rstrip(",)]}")) if bare else at
 
 
-def _secret(text: str, start: int, end: int, reference: re.Pattern[str] = _REFERENCE) -> Span | None:
-    """The span without its scheme, unless what it holds is no secret."""
+def _secret(text: str, start: int, end: int, reference: re.Pattern[str] = _REFERENCE) -> Span:
+    """The span without its scheme; an empty one if what it holds tells nothing."""
     scheme = _SCHEME.match(text, start, end)
     if scheme:
         start = scheme.end()
-    value = text[start : min(end, start + 80)]
-    return None if value.lower().rstrip(",;:)]}") in _NO_SECRETS or reference.fullmatch(value) else (start, end)
+    if end - start <= LONGEST_REFERENCE:
+        value = text[start:end]
+        if value.lower().rstrip(",;:)]}") in _NO_SECRETS or reference.fullmatch(value):
+            return end, end
+    return start, end
 
 
 def _closing_quote(text: str, at: int, quote: str, slashes: int) -> int:
