@@ -16,11 +16,14 @@ thread-safe: one thread, or a lock around it.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Literal
+
+from msgspec import UNSET, UnsetType
 
 from engine.agents import Agent, Agents, Pending
 from engine.calls import Call, Failure, Identity, Result
+from engine.checkpoint import Checkpoint, checkpoint_of, put_back, survivors
 from engine.config import DEFAULTS, Config
 from engine.events import (
     AgentEnded,
@@ -97,6 +100,10 @@ class Breaker:
             self._listener(call_seen(now, pending, _ALLOWED, (), {}))
         return _ALLOWED
 
+    def identify(self, call: Call) -> Identity:
+        """What a call is, for one who decides it by less than all of its arguments. Changes nothing."""
+        return self._fingerprinter.identify(call.tool, call.args)
+
     def hits_of(self, call: Call) -> tuple[Hit, ...]:
         """What would bring this call to the gate now. Changes nothing, and makes no agent known."""
         agent = self._agents.get(call.agent)
@@ -105,11 +112,14 @@ class Breaker:
         identity = self._fingerprinter.identify(call.tool, call.args)
         return agent.turn.hits(identity.measures, self.config.fail_limit)
 
-    def settle(self, agent_id: str, call_id: str, result: Result) -> Settlement:
+    def settle(
+        self, agent_id: str, call_id: str, result: Result, failure: Failure | UnsetType | None = UNSET
+    ) -> Settlement:
         """Take the result of an allowed call. A call refused, cancelled or never seen changes nothing.
 
         The result of a call from before the last human message is reported, but touches no streak of the new
-        turn; an aborted call neither lengthens a streak nor clears one.
+        turn; an aborted call neither lengthens a streak nor clears one. ``failure`` is why it failed, for one who
+        knows (a journal's line); by default it is read from the result.
         """
         now = self._clock()
         agent = self._agents.heard(agent_id, now)
@@ -117,7 +127,10 @@ class Breaker:
         if agent is None or pending is None:
             return _UNKNOWN
         measures = pending.identity.measures
-        failure = None if result.aborted else failure_of(result, pending.identity)
+        if result.aborted:
+            failure = None
+        elif isinstance(failure, UnsetType):
+            failure = failure_of(result, pending.identity)
         streaks: Mapping[str, int] = {}
         advisories = pending.advisories
         if pending.turn is agent.turn and measures and not result.aborted:
@@ -161,7 +174,7 @@ class Breaker:
     def end_agent(self, agent_id: str) -> tuple[Decided, ...]:
         """Forget an agent and those under it; their waiting calls are cancelled."""
         agent = self._agents.get(agent_id)
-        return self._forget(agent, "ended") if agent else ()
+        return self._forget((*self._agents.descendants(agent), agent), "ended") if agent else ()
 
     # -- the operator's side ----------------------------------------------------------------------------------
 
@@ -247,6 +260,20 @@ class Breaker:
             self._agents, self.config, self._config_source, at=self._clock(), attended=self._gate.attended
         )
 
+    def checkpoint(self) -> Checkpoint:
+        """Everything that must outlive this breaker. While an event is being reported, it is in it already."""
+        return checkpoint_of(
+            self._agents, at=self._clock(), window=self.config.window, tickets=self._tickets, asks=self._gate.opened
+        )
+
+    def restore(self, checkpoint: Checkpoint) -> None:
+        """Go on where another breaker stopped; to be called first. Reports nothing.
+
+        Agents long idle are left behind, and so is what waited for the operator: its connections are gone.
+        """
+        self._tickets, self._gate.opened = checkpoint.tickets, checkpoint.asks
+        put_back(self._agents, survivors(checkpoint, self._clock()), self.config.window)
+
     # -- inside -----------------------------------------------------------------------------------------------
 
     def _agent(self, agent_id: str, now: float, *, announce: bool = True) -> Agent:
@@ -254,8 +281,7 @@ class Breaker:
         agent = self._agents.heard(agent_id, now)
         if agent is not None:
             return agent
-        for idle in self._agents.idle(now):
-            self._forget(idle, "idle")
+        self._forget(self._agents.idle(now), "idle")
         agent = Agent(agent_id, self.config.window, now)
         self._agents.add(agent)
         if announce:
@@ -268,9 +294,9 @@ class Breaker:
         self._report(TurnStarted(self._clock(), agent.id, agent.turn.number, source))
         return decided
 
-    def _forget(self, agent: Agent, reason: Literal["ended", "idle"]) -> tuple[Decided, ...]:
+    def _forget(self, agents: Iterable[Agent], reason: Literal["ended", "idle"]) -> tuple[Decided, ...]:
         decided: list[Decided] = []
-        for gone in (*self._agents.descendants(agent), agent):
+        for gone in agents:
             decided.extend(self._gate.withdraw_all(gone))
             self._agents.remove(gone)
             self._report(AgentEnded(self._clock(), gone.id, reason))

@@ -26,7 +26,7 @@ _NOBODY: Refusal = Refusal("", "unattended")
 class Gate:
     """Judges the calls of all agents. ``asks`` names the agent of every open ask."""
 
-    __slots__ = ("_clock", "_listener", "_opened", "agents", "asks", "attended", "config")
+    __slots__ = ("_clock", "_listener", "agents", "asks", "attended", "config", "opened")
 
     def __init__(
         self,
@@ -41,7 +41,7 @@ class Gate:
         self.config = config
         self.attended = attended
         self.asks: dict[str, str] = {}
-        self._opened = 0
+        self.opened = 0
         self._clock = clock
         self._listener = listener
 
@@ -167,9 +167,9 @@ class Gate:
         if not uncovered:
             return None
         now = self._clock()
-        self._opened += 1
+        self.opened += 1
         ask = Ask(
-            id=f"ask-{self._opened}",
+            id=f"ask-{self.opened}",
             agent=agent.id,
             call=pending.call.id,
             tool=pending.call.tool,

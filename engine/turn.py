@@ -52,7 +52,7 @@ class Streak(Struct, frozen=True):
 class Turn:
     """The counters of one turn. ``number`` counts the agent's turns from 1; ``calls`` counts its calls."""
 
-    __slots__ = ("_results", "_window", "calls", "counts", "exemptions", "number", "refusals", "size", "streaks")
+    __slots__ = ("_window", "calls", "counts", "exemptions", "number", "refusals", "results", "size", "streaks")
 
     def __init__(self, size: int, number: int = 1) -> None:
         self.number = number
@@ -63,7 +63,7 @@ class Turn:
         self.exemptions: dict[str, None] = {}
         self.refusals: dict[str, Refusal] = {}
         self._window: deque[Sequence[str]] = deque()
-        self._results: dict[str, str] = {}
+        self.results: dict[str, str] = {}
 
     # -- reading ----------------------------------------------------------------------------------------------
 
@@ -79,12 +79,12 @@ class Turn:
             if fail_limit is not None and fingerprint in streaks:
                 streak = streaks[fingerprint]
                 if streak.count >= fail_limit:
-                    previous = self._results.get(fingerprint, "")
+                    previous = self.results.get(fingerprint, "")
                     hit = Hit("failure", fingerprint, streak.count, fail_limit, streak.failure, previous)
                     failing.append(hit)
             count = counts.get(fingerprint, 0) + 1
             if count >= measure.cap:
-                previous = self._results.get(fingerprint, "")
+                previous = self.results.get(fingerprint, "")
                 repeating.append(Hit("repeat", fingerprint, count, measure.cap, previous=previous))
         return (*failing, *repeating)
 
@@ -179,7 +179,7 @@ class Turn:
 
     def remember(self, measures: Iterable[Measure], preview: str) -> None:
         """Keep a preview of the last result of each measure, to be quoted when that measure is refused."""
-        results = self._results
+        results = self.results
         for measure in measures:
             results.pop(measure.fingerprint, None)
             results[measure.fingerprint] = preview

@@ -12,7 +12,17 @@ from engine.agents import IDLE_SECONDS
 from engine.breaker import Breaker
 from engine.calls import Call, Result
 from engine.config import DEFAULTS
-from engine.events import AskClosed, AskOpened, CallDecided, CallSeen, CallSettled, Event, Refused, TurnStarted
+from engine.events import (
+    AgentEnded,
+    AskClosed,
+    AskOpened,
+    CallDecided,
+    CallSeen,
+    CallSettled,
+    Event,
+    Refused,
+    TurnStarted,
+)
 from engine.verdicts import Decided, Verdict, Waiting
 
 THREE = msgspec.structs.replace(DEFAULTS, limits={**DEFAULTS.limits, "exact": 3, "cmd": None})
@@ -347,3 +357,16 @@ def test_asking_what_would_happen_changes_nothing(attended: Breaker):
     assert attended.hits_of(call(agent="unheard-of")) == ()
     after = attended.snapshot().agents
     assert before == after
+
+
+def test_an_idle_parent_and_its_idle_child_are_both_forgotten_and_a_busy_child_stays(events: list[Event]):
+    clock = Clock()
+    breaker = Breaker(clock=clock, listener=events.append)
+    breaker.start_agent("parent")
+    breaker.start_agent("idle", parent="parent")
+    breaker.start_agent("busy", parent="parent")
+    clock.now += IDLE_SECONDS + 1
+    run(breaker, 1, agent="busy")
+    run(breaker, 1, agent="new")
+    assert {agent.agent for agent in breaker.snapshot().agents} == {"busy", "new"}
+    assert [event.agent for event in events if isinstance(event, AgentEnded)] == ["parent", "idle"]

@@ -117,5 +117,5 @@ def test_what_is_remembered_is_bounded_and_keeps_the_latest():
     assert len(turn.streaks) == STREAKS_KEPT
     assert len(turn.refusals) == REFUSALS_KEPT
     assert len(turn.counts) == 16
-    assert len(turn._results) == RESULTS_KEPT
+    assert len(turn.results) == RESULTS_KEPT
     assert f"net:example.org/{3 * STREAKS_KEPT - 1}" in turn.streaks
