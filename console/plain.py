@@ -17,6 +17,7 @@ from typing import TextIO
 from console.attention import Attention, Settings, attend
 from console.plain_lines import Lines, clock
 from console.prompt import ARMING
+from console.sources import Source
 from console.text import visible
 from console.typed_words import (
     HELP,
@@ -34,34 +35,29 @@ from console.typed_words import (
     understand,
 )
 from engine.events import Event, Snapshot
-from engine.operator import Answer, AskNotOpenError, Operator
+from engine.operator import Answer, AskNotOpenError
 
 POLL_SECONDS = 0.1
 LINE_BYTES = 4096
 """Longer lines are no words of ours, and are dropped."""
+TROUBLE_CHARS = 400
+NO_ENGINE = "there is no engine to tell"
 BELL_ONLY = Settings(bell=True, title=False, notify=False)
 
 
-def run_plain(
-    operator: Operator,
-    out: TextIO,
-    inp: TextIO,
-    *,
-    bell: bool = True,
-    answers: bool = True,
-) -> int:
-    """Print what happens and take typed answers until ``quit``, Ctrl-C or the engine's end. Returns the exit code.
+def run_plain(source: Source, out: TextIO, inp: TextIO, *, bell: bool = True, banner: str = "") -> int:
+    """Print what happens at ``source`` and take typed answers until ``quit``, Ctrl-C or its end; starts and closes it.
 
-    ``bell`` rings when ``out`` is a terminal. Without ``answers`` it only prints; so it does from the end of the
-    input on.
+    Returns the exit code. ``bell`` rings when ``out`` is a terminal. A source that can only be watched takes no
+    words; neither is any taken from the end of the input on. ``banner``, which must be safe, is printed first.
     """
-    mode = PlainMode(operator, Printer(out), bell=bell and out.isatty())
-    typed = _Typed(inp) if answers else None
-    feed = operator.subscribe()
+    mode = PlainMode(source, Printer(out), bell=bell and out.isatty())
+    typed = None if source.observes else Typed(inp)
+    source.start()
     try:
-        mode.greet(answers=answers)
+        mode.greet(banner)
         while not mode.left:
-            mode.happened(feed.drain())
+            mode.happened(source.drain())
             typed = _take(typed, mode)
     except KeyboardInterrupt:
         mode.say("interrupted")
@@ -70,14 +66,14 @@ def run_plain(
         os.dup2(os.open(os.devnull, os.O_WRONLY), out.fileno())  # nothing more is said, also not while closing
         return 0
     except ConnectionError as gone:
-        mode.say(f"the engine is gone: {visible(str(gone), 400)}")
+        mode.say(f"the engine is gone: {visible(str(gone), TROUBLE_CHARS)}")
         return 1
     finally:
-        feed.close()
+        source.close()
     return 0
 
 
-def _take(typed: _Typed | None, mode: PlainMode) -> _Typed | None:
+def _take(typed: Typed | None, mode: PlainMode) -> Typed | None:
     """Wait a moment for typed lines and do what they say. Gives None when there will be no more."""
     if typed is None:
         time.sleep(POLL_SECONDS)
@@ -98,22 +94,21 @@ class PlainMode:
     """One operator in line mode. ``left`` is True once they have quit."""
 
     def __init__(
-        self, operator: Operator, printer: Printer, *, bell: bool, clock_now: Callable[[], float] = time.time
+        self, source: Source, printer: Printer, *, bell: bool, clock_now: Callable[[], float] = time.time
     ) -> None:
         self.left = False
-        self._operator = operator
+        self._source = source
         self._print = printer
         self._bell = bell
         self._now = clock_now
-        self._lines = Lines()
+        self._lines = Lines(answers=not source.observes)
         self._attention = Attention()
         self._printed_at: dict[int, float] = {}
 
-    def greet(self, *, answers: bool) -> None:
+    def greet(self, banner: str) -> None:
         """Say what this is."""
-        self.say(
-            "breaker, line mode; type help for what can be typed" if answers else "breaker, line mode; only watching"
-        )
+        about = "only watching" if self._source.observes else "type help for what can be typed"
+        self.say(*([banner] if banner else []), f"breaker, line mode, at {visible(self._source.name)}; {about}")
 
     def say(self, *lines: str) -> None:
         """Print lines of our own, which must be safe."""
@@ -129,7 +124,7 @@ class PlainMode:
         self._call(now)
 
     def _call(self, now: float) -> None:
-        asks = list(self._lines.asks.values())
+        asks = [] if self._source.observes else list(self._lines.asks.values())
         fresh = {(ask.id, ask.opened) for ask in asks} - set(self._attention.rung)
         self._attention, signals = attend(self._attention, asks, now, focused=True, settings=BELL_ONLY)
         if not signals.bell:
@@ -185,10 +180,13 @@ class PlainMode:
             return (self._no_ask(number),)
         if self._now() - self._printed_at.get(number, float("inf")) < ARMING:
             return (f"too soon: ask {number} was printed this moment; read it, then type that again",)
+        operator = self._source.operator
+        if operator is None:
+            return (NO_ENGINE,)
         try:
-            self._operator.answer(ask.id, answer, note)
+            operator.answer(ask.id, answer, note)
         except AskNotOpenError as late:
-            return (f"ask {number}: {visible(str(late), 400)}",)
+            return (f"ask {number}: {visible(str(late), TROUBLE_CHARS)}",)
         return (f"{answer}: ask {number}",)
 
     def _no_ask(self, number: int) -> str:
@@ -199,14 +197,17 @@ class PlainMode:
         rule = self._lines.rules.get(number)
         if rule is None or rule[0] != kind:
             return (f"there is no {kind} {number}; list shows those there are",)
-        act = self._operator.revoke if kind == "exemption" else self._operator.lift
+        operator = self._source.operator
+        if operator is None:
+            return (NO_ENGINE,)
+        act = operator.revoke if kind == "exemption" else operator.lift
         return () if act(rule[1], rule[2]) else (f"{kind} {number} is not in force any more",)
 
     def _quit(self, *, anyway: bool) -> Iterable[str]:
         waiting = len(self._lines.asks)
         if waiting and not anyway:
-            asks = "1 ask is open" if waiting == 1 else f"{waiting} asks are open"
-            return (f"{asks} and will be refused, as nobody is left to answer; to leave, type: quit anyway",)
+            asks = "1 ask is open." if waiting == 1 else f"{waiting} asks are open."
+            return (asks, *self._source.leaving, "to leave, type: quit anyway")
         self.left = True
         return ("leaving",)
 
@@ -234,7 +235,7 @@ class Printer:
             raise OutputClosedError from error
 
 
-class _Typed:
+class Typed:
     """Lines as they are typed, read without a thread: one that blocks in a read cannot be ended."""
 
     def __init__(self, inp: TextIO) -> None:

@@ -34,19 +34,23 @@ FINGERPRINT_CHARS = 200
 ALIKE_SECONDS = 10.0
 """Refusals and failures of one agent's tool in a row are one line and a number, told at the latest after this time."""
 
+TAKEN_BACK_BY = {"exemption": "revoke", "refusal": "lift"}
+
 Rule = tuple[str, str, str]
 """``exemption`` or ``refusal``, the agent, the fingerprint."""
 
 
 class Lines:
     """Turns events into lines. Asks, exemptions and refusals have the numbers they were printed with; a number is
-    never used twice, so what was typed for one can do nothing to another."""
+    never used twice, so what was typed for one can do nothing to another. Without ``answers`` no line says what to
+    type."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, answers: bool = True) -> None:
         self.state = State()
         self.asks: dict[int, Ask] = {}
         self.rules: dict[int, Rule] = {}
         self.verbose = False
+        self._answers = answers
         self._numbers = 0
         self._alike = Alike()
 
@@ -66,7 +70,13 @@ class Lines:
         call = self.state.call_of(ask)
         seen = call.record.seen if call else None
         question = describe(ask, self.state.label(ask.agent), seen, now, max(waiting, 1))
-        return list(_ask_lines(number, len(self.asks), question, ask.opened))
+        lines = list(_ask_lines(number, len(self.asks), question, ask.opened))
+        if self._answers:
+            lines.append(f"  to approve, type: approve {number} this turn")
+            lines.append(
+                f"  to reject, type: reject {number}   or, with a note to the model: reject {number} your note"
+            )
+        return lines
 
     def list_lines(self, now: float) -> list[str]:
         """Everything that stands now."""
@@ -80,12 +90,12 @@ class Lines:
             f"  {'  ' * depth}{agent.label}: {agent.doing(now)}, turn {agent.turn}, {agent.calls} calls"
             for agent, depth in agents
         )
-        for kind, verb in (("exemption", "revoke"), ("refusal", "lift")):
+        for kind in TAKEN_BACK_BY:
             rules = [(number, rule) for number, rule in self._standing().items() if rule[0] == kind]
             lines.append(f"{len(rules)} {kind}s" if len(rules) != 1 else f"1 {kind}")
             lines += (
                 f"  {kind} {number}: {visible(fingerprint, FINGERPRINT_CHARS)} for {self.state.label(agent)}"
-                f" (to take it back: {verb} {number})"
+                f"{self._how_back(kind, number)}"
                 for number, (_, agent, fingerprint) in rules
             )
         return lines
@@ -149,13 +159,16 @@ class Lines:
         """What an answer leaves behind, with the number to take it back by."""
         fresh = [number for number in self._standing() if self.rules[number][1] == event.agent]
         named = event.fingerprints if isinstance(event, Exempted) else tuple(one.fingerprint for one in event.refusals)
-        kind, verb = ("exemption", "revoke") if isinstance(event, Exempted) else ("refusal", "lift")
+        kind = "exemption" if isinstance(event, Exempted) else "refusal"
         return [
             f"{clock(event.at)} {kind} {number}: {visible(rule[2], FINGERPRINT_CHARS)} for "
-            f"{self.state.label(rule[1])} until your next message to it (to take it back: {verb} {number})"
+            f"{self.state.label(rule[1])} until your next message to it{self._how_back(kind, number)}"
             for number in fresh
             if (rule := self.rules[number])[0] == kind and rule[2] in named
         ]
+
+    def _how_back(self, kind: str, number: int) -> str:
+        return f" (to take it back: {TAKEN_BACK_BY[kind]} {number})" if self._answers else ""
 
     def _began(self, now: float) -> list[str]:
         """After a snapshot: the asks it opened and closed, as far as they were not known."""
@@ -243,5 +256,3 @@ def _ask_lines(number: int, open_asks: int, question: Question, opened: float) -
         yield f"  because {measure}: {why}"
     yield f"  approving {question.approving}"
     yield f"  rejecting {question.rejecting}"
-    yield f"  to approve, type: approve {number} this turn"
-    yield f"  to reject, type: reject {number}   or, with a note to the model: reject {number} your note"

@@ -44,7 +44,7 @@ from engine.events import (
     TurnStarted,
 )
 from engine.feed import BoundedFeed
-from engine.operator import Answer, AskNotOpenError
+from engine.operator import Answer, AskNotOpenError, Operator
 from engine.verdicts import Advisory, Ask, Hit, Refusal
 
 HOST = "host:api.example.org"
@@ -69,10 +69,16 @@ def opened(number: int, call_number: int | None = None, *, fp: str = HOST, opene
 
 
 class Desk:
-    """A ``PlainMode`` on a recording operator, with a clock."""
+    """A ``PlainMode`` on a source that records what is answered, with a clock."""
+
+    name = "test"
+    observes = False
+    leaving = ("They are refused.",)
+    operator: Operator | None
 
     def __init__(self) -> None:
         self.now = 0.0
+        self.operator = self
         self.out = io.StringIO()
         self.answered: list[tuple[str, str, str]] = []
         self.taken_back: list[tuple[str, str, str]] = []
@@ -91,7 +97,13 @@ class Desk:
         act()
         return self.out.getvalue()[before:]
 
-    # -- an Operator ------------------------------------------------------------------------------------------
+    # -- a Source and its Operator ----------------------------------------------------------------------------
+
+    def start(self) -> None:
+        raise NotImplementedError
+
+    def drain(self) -> list[Event | Snapshot]:
+        raise NotImplementedError
 
     def subscribe(self) -> BoundedFeed:
         raise NotImplementedError
@@ -176,6 +188,13 @@ def test_a_call_that_joins_an_ask_says_so() -> None:
     desk.happened(waiting(1, "ask-1"), opened(1))
     assert "it waits on ask 1" in desk.happened(waiting(2, "ask-1"))
     assert "1 more of its calls wait" in desk.typed("show 1")
+
+
+def test_where_nothing_can_be_answered_nothing_is_said_of_typing() -> None:
+    lines = Lines(answers=False)
+    said = lines.told([opened(1), Exempted(0.0, "agent-7f3a", (HOST,))], 0.0)
+    assert any("ASK 1" in line for line in said)
+    assert not any("type" in line or "revoke" in line for line in said + lines.list_lines(0.0))
 
 
 def test_asks_that_came_and_went_while_events_were_lost() -> None:
@@ -341,10 +360,18 @@ def test_the_list_says_what_stands() -> None:
     assert "0 refusals" in said
 
 
+def test_without_an_engine_nothing_is_answered() -> None:
+    desk = Desk()
+    desk.happened(opened(1), Exempted(0.0, "agent-7f3a", (HOST,)))
+    desk.now = 10
+    desk.operator = None
+    assert desk.typed("approve 1 this turn") == desk.typed("revoke 2") == "there is no engine to tell\n"
+
+
 def test_quitting_with_open_asks_says_what_becomes_of_them() -> None:
     desk = Desk()
     desk.happened(opened(1))
-    assert "1 ask is open and will be refused" in desk.typed("quit")
+    assert desk.typed("quit") == "1 ask is open.\nThey are refused.\nto leave, type: quit anyway\n"
     assert not desk.mode.left
     desk.typed("quit anyway")
     assert desk.mode.left
