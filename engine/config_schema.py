@@ -14,7 +14,7 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 def schema() -> dict[str, Any]:
     """A schema that accepts what ``engine.config_file`` accepts, but for keys that stand twice: JSON has no such."""
-    defaults = msgspec.to_builtins(DEFAULTS)
+    defaults = msgspec.json.decode(msgspec.json.encode(DEFAULTS))
     properties: dict[str, Any] = {}
     for key, setting in {**SETTINGS, **TRUSTED_PROJECTS}.items():
         properties[key] = {"description": setting.about, **setting.form.schema(), "default": defaults.get(key, [])}

@@ -11,6 +11,7 @@ import os
 import stat
 import sys
 from pathlib import Path
+from shlex import quote
 
 APP = "repeat-tool-breaker"
 SOCKET_VARIABLE = "BREAKER_SOCKET"
@@ -73,7 +74,7 @@ def private_directory(path: Path) -> Path:
     stands where everybody may move it away.
     """
     try:
-        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _make(path)
         above = path.parent.stat()
         handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
         try:
@@ -88,10 +89,21 @@ def private_directory(path: Path) -> Path:
         raise PathError(f"The directory {path} belongs to another user (uid {found.st_uid}).")
     if found.st_mode & 0o077:
         mode = stat.S_IMODE(found.st_mode)
-        raise PathError(f"The directory {path} is open to others (mode {mode:04o}). Run: chmod 700 '{path}'")
+        raise PathError(f"The directory {path} is open to others (mode {mode:04o}). Run: chmod 700 {quote(str(path))}")
     if above.st_mode & stat.S_IWOTH and not above.st_mode & stat.S_ISVTX:
         raise PathError(f"Everybody may replace {path}: its parent is writable for all. Choose another place.")
     return path
+
+
+def _make(path: Path) -> None:
+    """Make a directory and those above it that are missing, each closed to others whatever the umask."""
+    missing = [path]
+    for one in path.parents:
+        if one.exists():
+            break
+        missing.append(one)
+    for one in reversed(missing):
+        one.mkdir(mode=0o700, exist_ok=True)
 
 
 def _runtime_directory() -> Path | None:
