@@ -17,8 +17,8 @@ from engine.breaker import Breaker
 from engine.calls import Call, Failure, Identity, Measure
 from engine.config import DEFAULTS, Config
 from engine.events import AgentEnded, AskClosed, AskOpened, CallDecided, ExemptionRevoked, RefusalLifted
+from engine.fingerprints import cap_of
 from engine.replayed import ReplayedCall, telling_argument
-from engine.reports import cap_of
 from engine.sessions import ANSWERS, CallLine, Line, Recorded, ResultLine, TurnLine
 from engine.verdicts import Advisory, Ask, Decided, Outcome, Verdict, Waiting
 

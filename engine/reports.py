@@ -11,6 +11,7 @@ from engine.agents import Agent, Agents, Pending
 from engine.calls import Result
 from engine.config import Config
 from engine.events import AgentSnapshot, CallDecided, CallSeen, CallSettled, Snapshot
+from engine.fingerprints import cap_of
 from engine.turn import Turn
 from engine.verdicts import Settlement, Verdict, Waiting
 
@@ -116,13 +117,6 @@ def _bounded(value: Any) -> Any:
 def counts_of(turn: Turn, moved: Iterable[str], limits: Mapping[str, float | None]) -> dict[str, int]:
     """The window counts of those of ``moved`` that have a cap."""
     return {one: turn.counts.get(one, 0) for one in moved if cap_of(one, limits) is not None}
-
-
-def cap_of(fingerprint: str, limits: Mapping[str, float | None]) -> float | None:
-    """The cap of a fingerprint: its own entry in ``limits`` if there is one, else its kind's."""
-    if fingerprint in limits:
-        return limits[fingerprint]
-    return limits.get(fingerprint.partition(":")[0])
 
 
 def snapshot_of(agents: Agents, config: Config, config_source: str, *, at: float, attended: bool) -> Snapshot:

@@ -65,23 +65,10 @@ def _without_trailing_punctuation(url: str) -> str:
 # -- identity -------------------------------------------------------------------------------------------------
 
 TRACKING = frozenset(
-    [
-        "fbclid",
-        "gclid",
-        "dclid",
-        "gbraid",
-        "wbraid",
-        "msclkid",
-        "yclid",
-        "twclid",
-        "ttclid",
-        "igshid",
-        "mc_cid",
-        "mc_eid",
-        "_ga",
-        "_gl",
-        "ref_src",
-    ]
+    {
+        *("fbclid", "gclid", "dclid", "gbraid", "wbraid", "msclkid", "yclid", "twclid", "ttclid", "igshid"),
+        *("mc_cid", "mc_eid", "_ga", "_gl", "ref_src"),
+    }
 )
 """Query parameters that say where a reader came from, not what is read; every ``utm_...`` is one more."""
 DEFAULT_PORTS = frozenset({"80", "443"})

@@ -1,0 +1,343 @@
+"""A call's fingerprints: what it is, once its disguise is stripped.
+
+Every kind of fingerprint is built here, from arguments without decoys, and masked as it is built: no fingerprint
+holds a decoy's value or a secret. It is bounded too: what is longer than ``FINGERPRINT_CHARS`` keeps a readable
+head and ends in a digest of the whole.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache
+from hashlib import sha256
+from typing import Any
+
+from msgspec import Struct
+
+from engine.calls import Identity, Measure
+from engine.canonical import canonical
+from engine.commands import CommandLine, RequestUrl, read_command
+from engine.config import Config
+from engine.masking import BEYOND_CUT, mask
+from engine.urls import find_urls, fold_aliases, identify_url
+
+SHELL_TOOLS = frozenset(
+    {
+        *("bash", "pwsh", "shell", "powershell", "local_shell"),
+        *("run_shell_command", "exec_command", "execute_command", "run_terminal_cmd"),
+    }
+)
+"""Tools that run a command line, in lower case; ``shellTools`` adds to them."""
+COMMAND_KEYS = ("command", "cmd", "script", "commandLine", "command_line")
+"""Where such a tool finds its command line: text, or a list of words. The first that is one of these counts."""
+
+URL_TOOL = re.compile("fetch|search|browse|web_", re.IGNORECASE)
+"""The names of tools that take a URL."""
+URL_KEYS = ("url", "href", "uri")
+TEXT_WITH_URLS = "prompt"
+"""Where a tool without a URL argument has them in a sentence: Gemini CLI's ``web_fetch``."""
+METHOD_KEY = "method"
+REQUEST_KEYS = frozenset(
+    {
+        *("body", "data", "json", "payload", "form", "params", "query", "variables"),
+        *("page", "offset", "skip", "start", "start_index", "startIndex"),
+        *("cursor", "after", "before", "pageToken", "page_token"),
+    }
+)
+"""Arguments that make a URL another resource, however a tool passes a page or a body."""
+
+FINGERPRINT_CHARS = 512
+URLS_KEPT = 256
+"""URLs of one call that get fingerprints; no command that a person could read has more."""
+TARGETS_KEPT = 256
+
+COMMANDS_REMEMBERED = 512
+COMMAND_CHARS_REMEMBERED = 1024
+TARGETS_REMEMBERED = 2048
+TARGET_CHARS_REMEMBERED = 1024
+TOOLS_REMEMBERED = 1024
+TOOL_CHARS_REMEMBERED = 256
+
+_DIGEST_CHARS = 32
+_HEAD_CHARS = FINGERPRINT_CHARS - _DIGEST_CHARS - 1
+
+
+def cap_of(fingerprint: str, limits: Mapping[str, float | None]) -> float | None:
+    """The cap of a fingerprint: its own entry in ``limits`` if there is one, else its kind's. None: uncapped."""
+    if fingerprint in limits:
+        return limits[fingerprint]
+    return limits.get(fingerprint.partition(":")[0])
+
+
+class Marks(Struct, frozen=True):
+    """The part of an identity that a command line, a request or one URL contributes."""
+
+    fingerprints: tuple[str, ...] = ()
+    measures: tuple[Measure, ...] = ()
+    local: bool = False
+    reads_only: bool = False
+    asks_http_code: bool = False
+
+
+_NO_MARKS = Marks()
+
+
+class _Tool(Struct, frozen=True):
+    """What the configuration says of a tool."""
+
+    tracked: bool
+    decoys: frozenset[str]
+    prefix: str
+    shell: bool
+    takes_url: bool
+
+
+class Fingerprinter:
+    """Says what calls are, under one configuration."""
+
+    def __init__(self, config: Config) -> None:
+        self._limits = config.limits
+        self._include_local = config.include_local
+        self._allow_local = config.local_hosts == "allow"
+        self._include = _matcher(config.include)
+        self._exclude = _matcher(config.exclude)
+        self._shell_tools = SHELL_TOOLS | {name.lower() for name in config.shell_tools}
+        self._aliases = fold_aliases(config.host_aliases)
+        self._decoys = _folded(config.ignore_args)
+        self._remembered_tool = lru_cache(TOOLS_REMEMBERED)(self._read_tool)
+        self._remembered_command = lru_cache(COMMANDS_REMEMBERED)(self._read_command)
+        self._remembered_target = lru_cache(TARGETS_REMEMBERED)(self._read_target)
+
+    def tracks(self, tool: str) -> bool:
+        """Whether calls of this tool are counted at all."""
+        return self._tool(tool).tracked
+
+    def identify(self, tool: str, args: Mapping[str, Any]) -> Identity:
+        """What a call of this tool with these arguments is. Never raises; changes nothing."""
+        about = self._tool(tool)
+        decoys = about.decoys
+        kept = {key: value for key, value in args.items() if key not in decoys}
+        text = canonical(kept)
+        exact = _fingerprint(about.prefix, text)
+        if about.shell:
+            marks = self._command(_command_of(kept), clean=exact.endswith(text))
+        elif about.takes_url:
+            marks = self._request(kept)
+        else:
+            marks = _NO_MARKS
+        cap = cap_of(exact, self._limits)
+        return Identity(
+            (exact, *marks.fingerprints),
+            marks.measures if cap is None else (Measure(exact, cap), *marks.measures),
+            marks.local,
+            about.shell,
+            marks.reads_only,
+            marks.asks_http_code,
+        )
+
+    # -- tools --------------------------------------------------------------------------------------------------
+
+    def _tool(self, name: str) -> _Tool:
+        return self._remembered_tool(name) if len(name) <= TOOL_CHARS_REMEMBERED else self._read_tool(name)
+
+    def _read_tool(self, name: str) -> _Tool:
+        lower = name.lower()
+        included = not self._include or any(matches(name) for matches in self._include)
+        return _Tool(
+            tracked=bool(name) and included and not any(matches(name) for matches in self._exclude),
+            decoys=self._decoys.get("*", frozenset()) | self._decoys.get(lower, frozenset()),
+            prefix=f"exact:{name}:",
+            shell=lower in self._shell_tools,
+            takes_url=bool(URL_TOOL.search(name)),
+        )
+
+    # -- command lines ------------------------------------------------------------------------------------------
+
+    def _command(self, command: str, *, clean: bool) -> Marks:
+        if not command:
+            return _NO_MARKS
+        if len(command) <= COMMAND_CHARS_REMEMBERED:
+            return self._remembered_command(command, clean)
+        return self._read_command(command, clean)
+
+    def _read_command(self, command: str, clean: bool) -> Marks:
+        """``clean``: the command was looked through for secrets and has none."""
+        line = read_command(command)
+        targets = self._targets(line.urls)
+        local = bool(targets) and all(target.local for target in targets)
+        relaxed = local and self._allow_local
+        marks: list[Marks] = []
+        if line.verb and line.text:
+            marks.append(self._marked(_fingerprint(f"cmd:{mask(line.verb)}:", line.text, clean=clean)))
+        if not relaxed:
+            marks += targets
+            marks += self._of_command(line, clean=clean)
+        return _joined(marks, local=local, reads_only=line.reads_only, asks_http_code=line.asks_http_code)
+
+    def _of_command(self, line: CommandLine, *, clean: bool) -> Iterable[Marks]:
+        for sink in line.sinks[:TARGETS_KEPT]:
+            yield self._marked(_fingerprint("sink:", sink, clean=clean))
+        if line.fetches:
+            yield self._marked("family:http-fetch")
+        if line.verb:
+            yield self._marked(_fingerprint("verb:", line.verb))
+
+    # -- URLs ---------------------------------------------------------------------------------------------------
+
+    def _request(self, args: Mapping[str, Any]) -> Marks:
+        """The marks of a call that takes a URL."""
+        request = _request_of(args)
+        targets = self._targets(RequestUrl(url, request) for url in _urls_of(args))
+        if not targets:
+            return _NO_MARKS
+        local = all(target.local for target in targets)
+        if local and self._allow_local:
+            return Marks(local=True)
+        return _joined([*targets, self._marked("family:http-fetch")], local=local)
+
+    def _targets(self, urls: Iterable[RequestUrl]) -> list[Marks]:
+        targets: list[Marks] = []
+        for url in urls:
+            small = len(url.url) + len(url.request) <= TARGET_CHARS_REMEMBERED
+            target = self._remembered_target(url) if small else self._read_target(url)
+            if target is not None:
+                targets.append(target)
+                if len(targets) == URLS_KEPT:
+                    break
+        return targets
+
+    def _read_target(self, found: RequestUrl) -> Marks | None:
+        url = identify_url(found.url, self._aliases)
+        if url is None:
+            return None
+        resource = f"{url.resource} {found.request}" if found.request else url.resource
+        marks = [self._marked(_fingerprint("net:", resource))]
+        if self._include_local or not url.local:
+            marks.append(self._marked(_fingerprint("host:", url.host)))
+        marks.append(self._marked(_fingerprint("site:", url.site)))
+        return _joined(marks, local=url.local)
+
+    # -- caps ---------------------------------------------------------------------------------------------------
+
+    def _marked(self, fingerprint: str) -> Marks:
+        cap = cap_of(fingerprint, self._limits)
+        return Marks((fingerprint,), () if cap is None else (Measure(fingerprint, cap),))
+
+
+def _joined(parts: Iterable[Marks], *, local: bool, reads_only: bool = False, asks_http_code: bool = False) -> Marks:
+    fingerprints: dict[str, None] = {}
+    measures: dict[str, Measure] = {}
+    for part in parts:
+        fingerprints.update(dict.fromkeys(part.fingerprints))
+        for measure in part.measures:
+            measures[measure.fingerprint] = measure
+    return Marks(tuple(fingerprints), tuple(measures.values()), local, reads_only, asks_http_code)
+
+
+# -- text -----------------------------------------------------------------------------------------------------
+
+
+def _fingerprint(prefix: str, text: str, *, clean: bool = False) -> str:
+    """``prefix`` and ``text``, masked (unless it is known to be ``clean``), bounded, and fit for any encoding."""
+    if len(prefix) + len(text) <= FINGERPRINT_CHARS:
+        whole = prefix + (text if clean else mask(text))
+        if len(whole) <= FINGERPRINT_CHARS:
+            return whole if whole.isascii() else _encodable(whole)
+    head = (prefix + mask(text[: _HEAD_CHARS + BEYOND_CUT]))[:_HEAD_CHARS]
+    digest = sha256((prefix + text).encode("utf-8", "surrogatepass")).hexdigest()[:_DIGEST_CHARS]
+    return f"{head if head.isascii() else _encodable(head)}…{digest}"
+
+
+def _encodable(text: str) -> str:
+    """The text with its lone surrogates spelled out, which no JSON on the wire could hold."""
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
+# -- arguments ------------------------------------------------------------------------------------------------
+
+
+def _command_of(args: Mapping[str, Any]) -> str:
+    """The command line of a shell call; empty when it has none."""
+    for key in COMMAND_KEYS:
+        command = args.get(key)
+        if isinstance(command, str):
+            return command
+        if isinstance(command, list | tuple) and command:
+            return _line_of(command)
+    action = args.get("action")  # OpenAI's local_shell: {"action": {"type": "exec", "command": [...]}}
+    command = action.get("command") if isinstance(action, Mapping) else None
+    return _line_of(command) if isinstance(command, list | tuple) else ""
+
+
+def _line_of(words: Iterable[Any]) -> str:
+    """A command line that reads as these words. One word alone is a line of its own."""
+    texts = [word for word in words if isinstance(word, str)]
+    return texts[0] if len(texts) == 1 else shlex.join(texts)
+
+
+def _urls_of(args: Mapping[str, Any]) -> list[str]:
+    """The URLs that a tool is asked for. A bare host is one if it has a dot."""
+    for key in URL_KEYS:
+        value = args.get(key)
+        if isinstance(value, str):
+            return [value] if _is_url(value) else []
+    prompt = args.get(TEXT_WITH_URLS)
+    return find_urls(prompt) if isinstance(prompt, str) else []
+
+
+_PLACE_ENDS = re.compile(r"[/?#]")
+
+
+def _is_url(text: str) -> bool:
+    return "://" in text or "." in _PLACE_ENDS.split(text, 1)[0]
+
+
+def _request_of(args: Mapping[str, Any]) -> str:
+    """Method and body, when they make the URL another resource."""
+    method = args.get(METHOD_KEY)
+    verb = method.strip().upper() if isinstance(method, str) else ""
+    body = "" if REQUEST_KEYS.isdisjoint(args) else _body_of(args)
+    return " ".join(part for part in ("" if verb == "GET" else verb, body) if part)
+
+
+def _body_of(args: Mapping[str, Any]) -> str:
+    body = {key: value for key, value in args.items() if key in REQUEST_KEYS and value not in (None, "", {}, [])}
+    return canonical(body) if body else ""
+
+
+# -- configuration --------------------------------------------------------------------------------------------
+
+
+def _folded(ignore_args: Mapping[str, tuple[str, ...]]) -> dict[str, frozenset[str]]:
+    """Decoys by tool in lower case: ``Bash`` and ``bash`` are one tool."""
+    folded: dict[str, frozenset[str]] = {}
+    for tool, names in ignore_args.items():
+        folded[tool.lower()] = folded.get(tool.lower(), frozenset()).union(names)
+    return folded
+
+
+def _matcher(patterns: Iterable[str]) -> list[Callable[[str], bool]]:
+    return [_one_matcher(pattern) for pattern in patterns]
+
+
+def _one_matcher(pattern: str) -> Callable[[str], bool]:
+    """Whether a name is of this pattern, where ``*`` stands for anything. Linear in the name, unlike a regex."""
+    first, *rest = pattern.split("*")
+    if not rest:
+        return pattern.__eq__
+    *middle, last = rest
+
+    def matches(name: str) -> bool:
+        if not name.startswith(first) or not name.endswith(last):
+            return False
+        at = len(first)
+        for part in middle:
+            found = name.find(part, at)
+            if found < 0:
+                return False
+            at = found + len(part)
+        return at + len(last) <= len(name)
+
+    return matches
