@@ -50,10 +50,11 @@ def check(file: str | None) -> None:
     try:
         loaded = _read(file)
     except ConfigError as error:
-        count = len(error.problems)
-        _say(*str(error).splitlines(), f"{count} problem{'' if count == 1 else 's'}.")
+        _say(*map(str, error.problems), f"{_counted(len(error.problems), 'problem')}.")
         sys.exit(BAD)
-    made = f"{len(loaded.origins)} settings over the defaults" if loaded.origins else "it changes no default"
+    made = (
+        f"{_counted(len(loaded.origins), 'setting')} over the defaults" if loaded.origins else "it changes no default"
+    )
     _say(f"{loaded.source}: fine, {made}.")
     _say(*(f"warning: {warning}" for warning in loaded.warnings))
     _say(*(f"note: {note}" for note in unreachable(loaded.config)))
@@ -78,7 +79,7 @@ def show(file: Path | None, *, as_json: bool) -> None:
     try:
         loaded = find(file).load()
     except ConfigError as error:
-        _say(*str(error).splitlines(), to_stderr=True)
+        _say(*map(str, error.problems), to_stderr=True)
         sys.exit(BAD)
     notes = unreachable(loaded.config)
     if as_json:
@@ -119,6 +120,10 @@ def _read(file: str | None) -> Loaded:
         return load(Path(file))
     data = sys.stdin.buffer.read(FILE_BYTES + 1)
     return load_data(data, "standard input")
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count} {what}{'' if count == 1 else 's'}"
 
 
 def _say(*lines: str, to_stderr: bool = False) -> None:
