@@ -1,0 +1,246 @@
+"""``engine.client`` for asyncio: one connection, any number of requests under way on it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from msgspec import UNSET
+
+from engine.conversation import (
+    HANDSHAKE_SECONDS,
+    OnUnreachable,
+    Terms,
+    UnreachableError,
+    UnwritableError,
+    greeting,
+    request,
+    response_of,
+    result_of,
+    settlement_of,
+    unanswered,
+    unguarded,
+    unread,
+    verdict_of,
+    welcome_of,
+)
+from engine.guard import AsyncGuard
+from engine.paths import socket_path
+from engine.protocol import FRAME_LIMIT, Initialized, RequestId, Response, Status
+from engine.verdicts import Settlement, Verdict
+
+CONNECT_SECONDS = 0.1
+ANSWER_SECONDS = 10.0
+
+
+class AsyncClient(AsyncGuard):
+    """One agent's line to the engine. What it does is what ``engine.client.Client`` does, awaited.
+
+    Used on another loop than before, it connects anew.
+    """
+
+    def __init__(  # noqa: PLR0913 - options, each by its name
+        self,
+        agent: str,
+        *,
+        socket: Path | None = None,
+        parent: str = "",
+        harness: str = "",
+        name: str = "",
+        on_unreachable: OnUnreachable = "allow",
+        timeout: float | None = None,
+    ) -> None:
+        self._terms = Terms(agent, parent, harness, name, on_unreachable, timeout)
+        self._path = socket
+        self._connection: _Connection | None = None
+        self._connecting: asyncio.Task[_Connection] | None = None
+
+    @classmethod
+    def on_terms(cls, terms: Terms, socket: Path | None) -> AsyncClient:
+        """A client that speaks for the same agent as another."""
+        client = cls(terms.agent, socket=socket)
+        client._terms = terms
+        return client
+
+    async def __aenter__(self) -> AsyncClient:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def decide(self, call_id: str, tool: str, args: Mapping[str, Any]) -> Verdict:
+        """Ask whether a call may run; waits while the operator is asked. Cancelled, it withdraws the call."""
+        seconds: float | None = None
+        try:
+            connection = await self._connected()
+            seconds = self._terms.patience(connection.engine)
+            return verdict_of(
+                await asyncio.wait_for(self._ask("call/decide", {"id": call_id, "tool": tool, "args": args}), seconds)
+            )
+        except UnwritableError as error:
+            return unread(error)
+        except TimeoutError:
+            self._withdraw(call_id)
+            return unanswered(seconds or 0.0)
+        except UnreachableError as error:
+            return unguarded(self._terms, error)
+        except asyncio.CancelledError:
+            self._withdraw(call_id)
+            raise
+
+    async def settle(self, call_id: str, result: Mapping[str, Any]) -> Settlement:
+        """Hand in what an allowed call gave back, in the session format. Give the advisories to the model."""
+        try:
+            async with asyncio.timeout(ANSWER_SECONDS):
+                return settlement_of(await self._ask("call/settle", {"id": call_id, "result": result}))
+        except (UnwritableError, UnreachableError, TimeoutError):
+            return Settlement(known=False)
+
+    async def cancel(self, call_id: str) -> None:
+        """Withdraw a call that another task waits for."""
+        await self._tell("call/cancel", {"id": call_id})
+
+    async def start_turn(self) -> None:
+        """A human has written to the agent."""
+        await self._tell("turn/start", {})
+
+    async def end(self) -> None:
+        """The agent is gone: forget it and its sub-agents."""
+        await self._tell("agent/end", {})
+
+    async def status(self) -> Status:
+        """What is going on. Raises UnreachableError."""
+        try:
+            async with asyncio.timeout(ANSWER_SECONDS):
+                return result_of(await self._ask("status", {}), Status)
+        except TimeoutError:
+            raise UnreachableError(f"no answer within {ANSWER_SECONDS:g} seconds") from None
+
+    async def close(self) -> None:
+        """Hang up."""
+        connection, self._connection = self._connection, None
+        if connection:
+            await connection.close()
+
+    # -- inside -----------------------------------------------------------------------------------------------
+
+    async def _tell(self, method: str, params: Mapping[str, Any]) -> None:
+        with contextlib.suppress(UnwritableError, UnreachableError, TimeoutError):
+            async with asyncio.timeout(ANSWER_SECONDS):
+                await self._ask(method, params)
+
+    async def _ask(self, method: str, params: Mapping[str, Any]) -> Response:
+        """Ask, and once more if the connection dies. Raises UnwritableError and UnreachableError."""
+        connection = await self._connected()
+        try:
+            return await connection.ask(method, params)
+        except _LostError:
+            connection = await self._connected()
+        try:
+            return await connection.ask(method, params)
+        except _LostError as error:
+            raise UnreachableError(f"the engine hung up ({error})") from error
+
+    def _withdraw(self, call_id: str) -> None:
+        if self._connection and self._connection.usable():
+            with contextlib.suppress(UnwritableError, OSError, RuntimeError):
+                self._connection.tell("call/cancel", {"id": call_id})
+
+    async def _connected(self) -> _Connection:
+        """The connection, made anew if need be; tasks that need one at the same time make one together."""
+        if self._connection and self._connection.usable():
+            return self._connection
+        loop = asyncio.get_running_loop()
+        if self._connecting is None or self._connecting.done() or self._connecting.get_loop() is not loop:
+            self._connecting = loop.create_task(self._connect())
+        return await asyncio.shield(self._connecting)
+
+    async def _connect(self) -> _Connection:
+        self._connection = await _connect(self._path or socket_path(), self._terms)
+        return self._connection
+
+
+class _LostError(Exception):
+    """The connection ended before the answer came."""
+
+
+class _Connection:
+    """One connection to an engine that has introduced itself."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, engine: Initialized) -> None:
+        self.engine = engine
+        self._reader = reader
+        self._writer = writer
+        self._numbers = itertools.count(1)
+        self._asked: dict[RequestId, asyncio.Future[Response]] = {}
+        self._loop = asyncio.get_running_loop()
+        self._reading = self._loop.create_task(self._read())
+
+    def usable(self) -> bool:
+        """Whether it is open, and belongs to the running loop."""
+        return not self._reading.done() and self._loop is asyncio.get_running_loop()
+
+    async def ask(self, method: str, params: Mapping[str, Any]) -> Response:
+        """Ask, and await the answer. Raises _LostError."""
+        number = next(self._numbers)
+        line = request(method, params, number)
+        answer: asyncio.Future[Response] = self._loop.create_future()
+        self._asked[number] = answer
+        try:
+            self._writer.write(line)
+            await self._writer.drain()
+            return await answer
+        except OSError as error:
+            raise _LostError(str(error)) from error
+        finally:
+            del self._asked[number]
+
+    def tell(self, method: str, params: Mapping[str, Any]) -> None:
+        """Say something that needs no answer."""
+        self._writer.write(request(method, params, UNSET))
+
+    async def close(self) -> None:
+        """Hang up."""
+        self._reading.cancel()
+        self._writer.close()
+        with contextlib.suppress(OSError):
+            await self._writer.wait_closed()
+
+    async def _read(self) -> None:
+        why = "end of file"
+        try:
+            while line := await self._reader.readline():
+                response = response_of(line)
+                asked = self._asked.get(response.id)
+                if asked and not asked.done():
+                    asked.set_result(response)
+        except (OSError, ValueError, UnreachableError) as error:
+            why = str(error)
+        finally:
+            self._writer.close()
+            for asked in self._asked.values():
+                if not asked.done():
+                    asked.set_exception(_LostError(why))
+
+
+async def _connect(path: Path, terms: Terms) -> _Connection:
+    try:
+        async with asyncio.timeout(CONNECT_SECONDS):
+            reader, writer = await asyncio.open_unix_connection(os.fspath(path), limit=FRAME_LIMIT)
+    except (OSError, TimeoutError) as error:
+        raise UnreachableError(f"no engine at {path} ({error})") from error
+    try:
+        writer.write(greeting(terms))
+        async with asyncio.timeout(HANDSHAKE_SECONDS):
+            welcome = welcome_of(response_of(await reader.readline()))
+    except BaseException as error:
+        writer.close()
+        if isinstance(error, OSError | TimeoutError | ValueError):
+            raise UnreachableError(f"no engine at {path} ({error})") from error
+        raise
+    return _Connection(reader, writer, welcome)
