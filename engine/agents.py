@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from engine.calls import Call, Identity
 from engine.turn import Turn
-from engine.verdicts import Advisory, Ask
+from engine.verdicts import Advisory, Ask, Hit
 
 IDLE_SECONDS = 6 * 3600.0
 """An agent unheard of for so long is forgotten, unless it waits for the operator."""
@@ -27,6 +27,8 @@ class Pending(Struct):
     decided_at: float
     advisories: tuple[Advisory, ...] = ()
     asked: bool = False
+    hits: tuple[Hit, ...] = ()
+    """What it waited for the operator about."""
 
 
 class Agent:

@@ -121,7 +121,7 @@ class Gate:
         if not pending.asked and not pending.advisories:
             return _ALLOWED, moved
         outcome: Outcome | None = "approved" if pending.asked else None
-        return Verdict("allow", pending.asked, outcome, advisories=pending.advisories), moved
+        return Verdict("allow", pending.asked, outcome, pending.hits, pending.advisories), moved
 
     def _advise(self, turn: Turn, measures: Sequence[Measure]) -> tuple[Advisory, ...]:
         """The one advisory of the occurrence track that a call is owed: the strongest stage reached."""
@@ -161,6 +161,8 @@ class Gate:
     def _open(self, agent: Agent, pending: Pending, hits: tuple[Hit, ...]) -> Ask | None:
         """Let a call wait; open an ask for those of its hits that no open ask covers, if there are any."""
         pending.asked = True
+        known = {(hit.track, hit.fingerprint) for hit in pending.hits}
+        pending.hits += tuple(hit for hit in hits if (hit.track, hit.fingerprint) not in known)
         agent.waiting[pending.ticket] = pending
         covered = {fingerprint for ask in agent.asks.values() for fingerprint in ask.fingerprints}
         uncovered = tuple(hit for hit in hits if hit.fingerprint not in covered)

@@ -41,6 +41,8 @@ class Advisory(Struct, frozen=True, rename={"fingerprint": "fp"}):
 class Verdict(Struct, frozen=True):
     """A decided call. ``reason`` is what the model is told when it is refused, empty otherwise.
 
+    ``hits`` are what refused it, or what the operator approved.
+
     ``advisories`` are those of the occurrence track; they are handed over when the call is settled, because
     no harness lets a guard both allow a call and speak.
     """
