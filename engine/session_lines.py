@@ -45,7 +45,7 @@ def object_of(raw: bytes) -> dict[str, Any]:
     if len(raw) > LINE_BYTES:
         raise UnreadableLineError(f"longer than {LINE_BYTES // 2**20} MiB")
     try:
-        text = raw.decode()
+        text = raw.decode().rstrip()
     except UnicodeDecodeError as error:
         raise UnreadableLineError(f"not UTF-8: byte 0x{raw[error.start]:02x} at column {error.start + 1}") from None
     try:
