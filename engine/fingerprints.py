@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from hashlib import sha256
 from typing import Any
@@ -51,12 +51,13 @@ REQUEST_KEYS = frozenset(
 FINGERPRINT_CHARS = 512
 URLS_KEPT = 256
 """URLs of one call that get fingerprints; no command that a person could read has more."""
-TARGETS_KEPT = 256
+SINKS_KEPT = 256
 
 COMMANDS_REMEMBERED = 512
 COMMAND_CHARS_REMEMBERED = 1024
 TARGETS_REMEMBERED = 2048
 TARGET_CHARS_REMEMBERED = 1024
+VERBS_REMEMBERED = 256
 TOOLS_REMEMBERED = 1024
 TOOL_CHARS_REMEMBERED = 256
 
@@ -72,7 +73,7 @@ def cap_of(fingerprint: str, limits: Mapping[str, float | None]) -> float | None
 
 
 class Marks(Struct, frozen=True):
-    """The part of an identity that a command line, a request or one URL contributes."""
+    """What a command line, a request or one URL adds to an identity."""
 
     fingerprints: tuple[str, ...] = ()
     measures: tuple[Measure, ...] = ()
@@ -82,6 +83,8 @@ class Marks(Struct, frozen=True):
 
 
 _NO_MARKS = Marks()
+_NO_LINE = CommandLine()
+_FAMILY = "family:http-fetch"
 
 
 class _Tool(Struct, frozen=True):
@@ -108,6 +111,7 @@ class Fingerprinter:
         self._decoys = _folded(config.ignore_args)
         self._remembered_tool = lru_cache(TOOLS_REMEMBERED)(self._read_tool)
         self._remembered_command = lru_cache(COMMANDS_REMEMBERED)(self._read_command)
+        self._remembered_verb = lru_cache(VERBS_REMEMBERED)(_verb_forms)
         self._remembered_target = lru_cache(TARGETS_REMEMBERED)(self._read_target)
 
     def tracks(self, tool: str) -> bool:
@@ -127,15 +131,18 @@ class Fingerprinter:
             marks = self._request(kept)
         else:
             marks = _NO_MARKS
-        cap = cap_of(exact, self._limits)
         return Identity(
             (exact, *marks.fingerprints),
-            marks.measures if cap is None else (Measure(exact, cap), *marks.measures),
+            (*self._measures((exact,)), *marks.measures),
             marks.local,
             about.shell,
             marks.reads_only,
             marks.asks_http_code,
         )
+
+    def _measures(self, fingerprints: Iterable[str]) -> list[Measure]:
+        limits = self._limits
+        return [Measure(one, cap) for one in fingerprints if (cap := cap_of(one, limits)) is not None]
 
     # -- tools --------------------------------------------------------------------------------------------------
 
@@ -165,75 +172,68 @@ class Fingerprinter:
     def _read_command(self, command: str, clean: bool) -> Marks:
         """``clean``: the command was looked through for secrets and has none."""
         line = read_command(command)
-        targets = self._targets(line.urls)
+        targets = self._targets(line.urls) if line.urls else []
         local = bool(targets) and all(target.local for target in targets)
         relaxed = local and self._allow_local
-        marks: list[Marks] = []
-        if line.verb and line.text:
-            marks.append(self._marked(_fingerprint(f"cmd:{mask(line.verb)}:", line.text, clean=clean)))
-        if not relaxed:
-            marks += targets
-            marks += self._of_command(line, clean=clean)
-        return _joined(marks, local=local, reads_only=line.reads_only, asks_http_code=line.asks_http_code)
-
-    def _of_command(self, line: CommandLine, *, clean: bool) -> Iterable[Marks]:
-        for sink in line.sinks[:TARGETS_KEPT]:
-            yield self._marked(_fingerprint("sink:", sink, clean=clean))
-        if line.fetches:
-            yield self._marked("family:http-fetch")
+        own: list[str] = []
         if line.verb:
-            yield self._marked(_fingerprint("verb:", line.verb))
+            cmd_prefix, verb = self._remembered_verb(line.verb)
+            if line.text:
+                own.append(_fingerprint(cmd_prefix, line.text, clean=clean))
+            if not relaxed:
+                own.append(verb)
+        if not relaxed:
+            own += [_fingerprint("sink:", sink, clean=clean) for sink in line.sinks[:SINKS_KEPT]]
+            if line.fetches:
+                own.append(_FAMILY)
+        return self._joined(own, [] if relaxed else targets, local, line)
 
     # -- URLs ---------------------------------------------------------------------------------------------------
 
     def _request(self, args: Mapping[str, Any]) -> Marks:
         """The marks of a call that takes a URL."""
         request = _request_of(args)
-        targets = self._targets(RequestUrl(url, request) for url in _urls_of(args))
+        targets = self._targets([RequestUrl(url, request) for url in _urls_of(args)])
         if not targets:
             return _NO_MARKS
         local = all(target.local for target in targets)
         if local and self._allow_local:
             return Marks(local=True)
-        return _joined([*targets, self._marked("family:http-fetch")], local=local)
+        return self._joined([_FAMILY], targets, local)
 
-    def _targets(self, urls: Iterable[RequestUrl]) -> list[Marks]:
+    def _targets(self, urls: Sequence[RequestUrl]) -> list[Marks]:
         targets: list[Marks] = []
-        for url in urls:
-            small = len(url.url) + len(url.request) <= TARGET_CHARS_REMEMBERED
-            target = self._remembered_target(url) if small else self._read_target(url)
+        for found in urls:
+            url, request = found.url, found.request
+            small = len(url) + len(request) <= TARGET_CHARS_REMEMBERED
+            target = self._remembered_target(url, request) if small else self._read_target(url, request)
             if target is not None:
                 targets.append(target)
                 if len(targets) == URLS_KEPT:
                     break
         return targets
 
-    def _read_target(self, found: RequestUrl) -> Marks | None:
-        url = identify_url(found.url, self._aliases)
+    def _read_target(self, raw: str, request: str) -> Marks | None:
+        url = identify_url(raw, self._aliases)
         if url is None:
             return None
-        resource = f"{url.resource} {found.request}" if found.request else url.resource
-        marks = [self._marked(_fingerprint("net:", resource))]
+        fingerprints = [_fingerprint("net:", f"{url.resource} {request}" if request else url.resource)]
         if self._include_local or not url.local:
-            marks.append(self._marked(_fingerprint("host:", url.host)))
-        marks.append(self._marked(_fingerprint("site:", url.site)))
-        return _joined(marks, local=url.local)
+            fingerprints.append(_fingerprint("host:", url.host, clean=True))
+        fingerprints.append(_fingerprint("site:", url.site, clean=True))
+        return Marks(tuple(fingerprints), tuple(self._measures(fingerprints)), url.local)
 
-    # -- caps ---------------------------------------------------------------------------------------------------
-
-    def _marked(self, fingerprint: str) -> Marks:
-        cap = cap_of(fingerprint, self._limits)
-        return Marks((fingerprint,), () if cap is None else (Measure(fingerprint, cap),))
-
-
-def _joined(parts: Iterable[Marks], *, local: bool, reads_only: bool = False, asks_http_code: bool = False) -> Marks:
-    fingerprints: dict[str, None] = {}
-    measures: dict[str, Measure] = {}
-    for part in parts:
-        fingerprints.update(dict.fromkeys(part.fingerprints))
-        for measure in part.measures:
-            measures[measure.fingerprint] = measure
-    return Marks(tuple(fingerprints), tuple(measures.values()), local, reads_only, asks_http_code)
+    def _joined(self, own: list[str], targets: list[Marks], local: bool, line: CommandLine = _NO_LINE) -> Marks:
+        """One for all, each fingerprint once."""
+        fingerprints = own if len(own) < 2 else list(dict.fromkeys(own))
+        measures = self._measures(fingerprints)
+        for target in targets:
+            fingerprints += target.fingerprints
+            measures += target.measures
+        if len(targets) > 1:
+            fingerprints = list(dict.fromkeys(fingerprints))
+            measures = list({one.fingerprint: one for one in measures}.values())
+        return Marks(tuple(fingerprints), tuple(measures), local, line.reads_only, line.asks_http_code)
 
 
 # -- text -----------------------------------------------------------------------------------------------------
@@ -248,6 +248,12 @@ def _fingerprint(prefix: str, text: str, *, clean: bool = False) -> str:
     head = (prefix + mask(text[: _HEAD_CHARS + BEYOND_CUT]))[:_HEAD_CHARS]
     digest = sha256((prefix + text).encode("utf-8", "surrogatepass")).hexdigest()[:_DIGEST_CHARS]
     return f"{head if head.isascii() else _encodable(head)}…{digest}"
+
+
+def _verb_forms(verb: str) -> tuple[str, str]:
+    """How ``cmd:`` begins with this verb, and its ``verb:``. What agents type for a verb may be anything."""
+    named = _fingerprint("verb:", verb)
+    return f"cmd:{named.removeprefix('verb:')}:", named
 
 
 def _encodable(text: str) -> str:

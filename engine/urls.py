@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from functools import lru_cache
 from ipaddress import AddressValueError, IPv4Address, IPv4Network, IPv6Address, IPv6Network
 from itertools import product
 from string import ascii_letters, digits, hexdigits
@@ -78,9 +77,6 @@ LOCAL_V4 = tuple(
 LOCAL_V6 = tuple(map(IPv6Network, ("::1/128", "::/128", "fe80::/10", "fc00::/7")))
 """Loopback, private, link-local, unique-local, unspecified. An IPv4-mapped address is judged as its IPv4 address."""
 
-URLS_REMEMBERED = 2048
-URL_CHARS_REMEMBERED = 1024
-
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*+://")
 _ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})")
 _UNRESERVED = frozenset(ascii_letters + digits + "-._~")
@@ -113,7 +109,7 @@ def identify_url(raw: str, aliases: Mapping[str, str]) -> Url | None:
 
     ``aliases`` maps hosts to the hosts they stand for, as ``fold_aliases`` gives it.
     """
-    url = _remembered(raw) if len(raw) <= URL_CHARS_REMEMBERED else _read(raw)
+    url = _read(raw)
     if url is not None and url.host in aliases:
         host = aliases[url.host]
         return replace(url, host=host, site=_site_of(host), local=is_local(host))
@@ -163,10 +159,6 @@ def _read(raw: str) -> Url | None:
         site=_site_of(host),
         local=is_local(host),
     )
-
-
-_remembered = lru_cache(URLS_REMEMBERED)(_read)
-"""An agent asks for the same few resources over and over; the bounds keep what it remembers under a few MB."""
 
 
 def _parsed(text: str) -> tuple[str, str, str] | None:
