@@ -45,17 +45,17 @@ NO_ENGINE = "there is no engine to tell"
 BELL_ONLY = Settings(bell=True, title=False, notify=False)
 
 
-def run_plain(source: Source, out: TextIO, inp: TextIO, *, bell: bool = True, banner: str = "") -> int:
+def run_plain(source: Source, out: TextIO, inp: TextIO, *, bell: bool = True) -> int:
     """Print what happens at ``source`` and take typed answers until ``quit``, Ctrl-C or its end; starts and closes it.
 
     Returns the exit code. ``bell`` rings when ``out`` is a terminal. A source that can only be watched takes no
-    words; neither is any taken from the end of the input on. ``banner``, which must be safe, is printed first.
+    words; neither is any taken from the end of the input on.
     """
     mode = PlainMode(source, Printer(out), bell=bell and out.isatty())
     typed = None if source.observes else Typed(inp)
     source.start()
     try:
-        mode.greet(banner)
+        mode.greet()
         while not mode.left:
             mode.happened(source.drain())
             typed = _take(typed, mode)
@@ -105,10 +105,10 @@ class PlainMode:
         self._attention = Attention()
         self._printed_at: dict[int, float] = {}
 
-    def greet(self, banner: str) -> None:
+    def greet(self) -> None:
         """Say what this is."""
         about = "only watching" if self._source.observes else "type help for what can be typed"
-        self.say(*([banner] if banner else []), f"breaker, line mode, at {visible(self._source.name)}; {about}")
+        self.say(f"breaker, line mode, at {visible(self._source.name)}; {about}")
 
     def say(self, *lines: str) -> None:
         """Print lines of our own, which must be safe."""

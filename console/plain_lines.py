@@ -51,7 +51,8 @@ class Lines:
         self.rules: dict[int, Rule] = {}
         self.verbose = False
         self._answers = answers
-        self._numbers = 0
+        self._asks_numbered = 0
+        self._rules_numbered = 0
         self._alike = Alike()
 
     def told(self, events: Iterable[Event | Snapshot], now: float) -> list[str]:
@@ -151,9 +152,9 @@ class Lines:
         return f"{clock(now)} {self.state.label(agent)}: {word}, {what} has {advisory.count} {how}; it is told so"
 
     def _opened(self, ask: Ask, now: float) -> list[str]:
-        number = self._number()
-        self.asks[number] = ask
-        return self.ask_lines(number, now)
+        self._asks_numbered += 1
+        self.asks[self._asks_numbered] = ask
+        return self.ask_lines(self._asks_numbered, now)
 
     def _ruled(self, event: Exempted | Refused) -> list[str]:
         """What an answer leaves behind, with the number to take it back by."""
@@ -191,12 +192,10 @@ class Lines:
             standing |= dict.fromkeys(("refusal", agent.id, one) for one in agent.refusals)
         self.rules = {number: rule for number, rule in self.rules.items() if rule in standing}
         numbered = set(self.rules.values())
-        self.rules |= {self._number(): rule for rule in standing if rule not in numbered}
+        fresh = [rule for rule in standing if rule not in numbered]
+        self.rules |= dict(enumerate(fresh, self._rules_numbered + 1))
+        self._rules_numbered += len(fresh)
         return self.rules
-
-    def _number(self) -> int:
-        self._numbers += 1
-        return self._numbers
 
 
 class Alike:

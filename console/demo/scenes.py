@@ -129,4 +129,4 @@ def work_with_what_is_there() -> Scene:
 def printed(text: str, exit_code: int = 0, **value: Any) -> dict[str, Any]:
     """A shell tool's result in the session format."""
     content = [{"type": "text", "text": f"{text}\n{MADE_UP}" if text else MADE_UP}]
-    return {"isError": exit_code != 0, "value": {"exitCode": exit_code, **value}, "content": content}
+    return {"isError": False, "value": {"exitCode": exit_code, **value}, "content": content}

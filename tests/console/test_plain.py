@@ -356,7 +356,7 @@ def test_the_list_says_what_stands() -> None:
     said = desk.typed("list")
     assert f"ask 1: claude-code 7f3a about {HOST}, 5:00 left" in said
     assert "claude-code 7f3a: waiting for you" in said
-    assert "exemption 2: net:a.org for claude-code 7f3a" in said
+    assert "exemption 1: net:a.org for claude-code 7f3a" in said
     assert "0 refusals" in said
 
 
@@ -365,7 +365,7 @@ def test_without_an_engine_nothing_is_answered() -> None:
     desk.happened(opened(1), Exempted(0.0, "agent-7f3a", (HOST,)))
     desk.now = 10
     desk.operator = None
-    assert desk.typed("approve 1 this turn") == desk.typed("revoke 2") == "there is no engine to tell\n"
+    assert desk.typed("approve 1 this turn") == desk.typed("revoke 1") == "there is no engine to tell\n"
 
 
 def test_quitting_with_open_asks_says_what_becomes_of_them() -> None:
