@@ -118,6 +118,10 @@ class Fingerprinter:
         """Whether calls of this tool are counted at all."""
         return self._tool(tool).tracked
 
+    def decoys_of(self, tool: str) -> frozenset[str]:
+        """The names of the arguments of this tool that reach no fingerprint."""
+        return self._tool(tool).decoys
+
     def identify(self, tool: str, args: Mapping[str, Any]) -> Identity:
         """What a call of this tool with these arguments is. Never raises; changes nothing."""
         about = self._tool(tool)
