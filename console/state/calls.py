@@ -10,7 +10,7 @@ from console.state.measures import GLYPHS, Stage
 from console.state.stream import Phase, Row
 from console.state.whole import State
 from console.text import visible
-from engine.calls import Failure
+from engine.calls import Failure, FailureReason
 from engine.events import CallDecided, CallSeen, CallSettled
 from engine.verdicts import Hit, Outcome
 
@@ -23,6 +23,17 @@ OUTCOMES: dict[Outcome, str] = {
     "cancelled": "withdrawn",
 }
 """How an ask ended, as a row says it."""
+FAILURES: dict[FailureReason, str] = {
+    "error": "error",
+    "exit": "exit",
+    "timeout": "timed out",
+    "signal": "killed",
+    "http": "HTTP",
+    "sandbox": "sandbox",
+    "exception": "raised",
+    "curl": "curl",
+}
+"""What comes before the detail of a failure."""
 _PHASES: dict[str, Phase] = {"allow": "running", "deny": "refused", "wait": "waiting"}
 
 
@@ -88,7 +99,10 @@ def hits_text(hits: Iterable[Hit]) -> str:
 
 def failure_text(failure: Failure | None) -> str:
     """Why a call failed, safe and short."""
-    return visible(failure.detail or failure.reason, 60) if failure else ""
+    if failure is None:
+        return ""
+    word = FAILURES[failure.reason]
+    return f"{word} {visible(failure.detail, 60)}" if failure.detail else word
 
 
 def _allow(agent: Agent, row: Row, event: CallSeen | CallDecided, seen: CallSeen) -> None:

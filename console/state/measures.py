@@ -17,7 +17,7 @@ Stage = Literal["GATE", "REFUSED", "SUMMARIZE", "WARN", "EXEMPT", ""]
 
 GLYPHS: dict[Stage, str] = {"GATE": "◆", "REFUSED": "⊘", "SUMMARIZE": "▲", "WARN": "△", "EXEMPT": "∅", "": "·"}
 """Each stage's own shape, so that none needs its colour."""
-HEAT: dict[Stage, int] = {"GATE": 5, "REFUSED": 4, "SUMMARIZE": 3, "WARN": 2, "": 1, "EXEMPT": 0}
+HEAT: dict[Stage, int] = {"GATE": 5, "REFUSED": 4, "SUMMARIZE": 3, "WARN": 2, "EXEMPT": 1, "": 0}
 
 CALLS_KEPT = 128
 MOMENTS_KEPT = 128
@@ -90,7 +90,7 @@ class Measure(Struct):
 
     def moved(self, at: float, what: str) -> None:
         """Add its present numbers to its history."""
-        self.history.append(Moment(at, self.count, self.streak, what))
+        self.history.append(Moment(at, self.shown_count, self.streak, what))
         if len(self.history) > MOMENTS_KEPT:
             del self.history[: -MOMENTS_KEPT // 2]
 

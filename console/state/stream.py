@@ -52,6 +52,11 @@ class Row(Struct, gc=False):
             parts.append(duration(self.seconds))
         return " · ".join(parts)
 
+    @property
+    def brief(self) -> str:
+        """The same where there is little room: a failure's reason says that it failed, and no time is told."""
+        return self.detail if self.phase == "failed" and self.detail else self.status.partition(" · ")[0]
+
 
 def duration(seconds: float) -> str:
     """``0.8 s``, ``42 s``, ``3:05``, ``2 h``, ``4 d``."""
@@ -68,7 +73,7 @@ class Stream:
     """The rows kept. ``first`` and ``end`` are the numbers of the oldest row and of the one to come.
 
     ``version`` grows with every change; ``touched`` collects the rows that changed after they were appended, for
-    the views that filter them.
+    the one view of it.
     """
 
     __slots__ = ("_rows", "first", "most", "touched", "version")
@@ -208,8 +213,9 @@ class View(Sequence[int]):
         """Whether every row has been held against the filter."""
         return not self.filter or self._next >= self._stream.end
 
-    def update(self, touched: Iterable[int] = ()) -> None:
-        """Take in what is new; ``touched`` are rows that changed since the last time."""
+    def update(self) -> None:
+        """Take in what is new, and the rows that have changed; those are then no longer marked as ``touched``."""
+        touched, self._stream.touched = self._stream.touched, []
         if not self.filter:
             return
         self._forget()

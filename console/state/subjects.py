@@ -11,6 +11,8 @@ from console.text import as_json, visible
 TELLING_ARGUMENTS = (
     "command",
     "cmd",
+    "pattern",
+    "query",
     "url",
     "uri",
     "file_path",
@@ -18,8 +20,6 @@ TELLING_ARGUMENTS = (
     "notebook_path",
     "absolute_path",
     "path",
-    "query",
-    "pattern",
     "prompt",
 )
 """The arguments that say what a call does, over the harnesses' tools, the most telling first."""

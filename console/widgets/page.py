@@ -1,0 +1,73 @@
+"""A page of prepared lines to read and scroll: the body of every screen that shows details."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+
+from console.text import fit
+from console.widgets.inks import Piece
+from console.widgets.lines import Lines
+from console.widgets.pieces import wrap
+
+LABEL = 13
+
+
+class Page(Lines):
+    """Lines made beforehand; one that leads somewhere says where (``target``)."""
+
+    def __init__(self, *, id: str = "page") -> None:  # noqa: A002 - Textual's name
+        super().__init__(id=id)
+        self._pages: list[tuple[tuple[Piece, ...], Hashable]] = []
+        self._version = 0
+
+    def fill(self, lines: Iterable[tuple[Sequence[Piece], Hashable]]) -> None:
+        """Show these lines instead of those that were there; where one has scrolled to stays."""
+        self._pages = [(tuple(pieces), target) for pieces, target in lines]
+        self._version += 1
+        self.cursor = min(self.cursor, max(len(self._pages) - 1, 0))
+        self.recount()
+
+    def target(self, index: int) -> Hashable:
+        """Where a line leads, None when nowhere."""
+        return self._pages[index][1] if 0 <= index < len(self._pages) else None
+
+    def count(self) -> int:
+        return len(self._pages)
+
+    def key_of(self, index: int) -> Hashable:
+        return (self._version, index)
+
+    def pieces(self, index: int, width: int) -> Sequence[Piece]:  # noqa: ARG002 - written for a width already
+        return self._pages[index][0]
+
+
+class Writer:
+    """Collects the lines of a page, wrapped to a width."""
+
+    def __init__(self, width: int) -> None:
+        self.width = max(width, 20)
+        self.lines: list[tuple[Sequence[Piece], Hashable]] = []
+
+    def heading(self, text: str) -> None:
+        """A heading, a blank line before it unless it is the first."""
+        if self.lines:
+            self.lines.append(((), None))
+        self.lines.append((((text, "head"),), None))
+
+    def line(self, *pieces: Piece, target: Hashable = None) -> None:
+        self.lines.append((pieces, target))
+
+    def fact(self, label: str, text: str, ink: str = "") -> None:
+        """A label and its text, which may take several lines. Safe text only."""
+        for index, part in enumerate(wrap(text, self.width - LABEL, 40) or [""]):
+            self.lines.append((((f"{label if index == 0 else '':{LABEL}}", "dim"), (part, ink)), None))
+
+    def text(self, text: str, ink: str = "", *, most: int = 400, indent: int = 2) -> None:
+        """One line of safe text, wrapped."""
+        for part in wrap(text, self.width - indent - 1, most) or [""]:
+            shown = fit(part, self.width - indent - 1, pad=True) if ink == "code" else part
+            self.lines.append((((" " * indent, ""), (shown, ink)), None))
+
+    def note(self, text: str) -> None:
+        """A remark in the background."""
+        self.lines.append((((fit(text, self.width), "dim"),), None))
