@@ -11,6 +11,7 @@ import click
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "config": ("console.commands.config:config", "check, show or describe the configuration"),
+    "demo": ("console.commands.demo:demo", "watch agents that loop, and answer for them; nothing is really run"),
     "explain": ("console.commands.explain:explain", "why two calls collide, or do not"),
     "replay": ("console.commands.replay:replay", "run a recorded session through the breaker"),
     "serve": ("console.commands.serve:serve", "run the engine alone, without a console"),

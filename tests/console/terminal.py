@@ -17,6 +17,7 @@ import re
 import signal
 import time
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
@@ -64,7 +65,7 @@ class Screen(pyte.Screen):
 
 
 class Terminal:
-    """``command`` in a pty of its own, with ``environment`` on top of this process's."""
+    """``command`` in a pty of its own, in ``directory``, with ``environment`` on top of this process's."""
 
     def __init__(
         self,
@@ -74,6 +75,7 @@ class Terminal:
         rows: int = 30,
         environment: Mapping[str, str] | None = None,
         term: str = "xterm-256color",
+        directory: Path | None = None,
     ) -> None:
         variables = {name: value for name, value in os.environ.items() if name not in _CLIENT_VARIABLES}
         variables |= {"TERM": term, "LANG": "C.UTF-8", "LC_ALL": "C.UTF-8", "PYTHONUTF8": "1", **(environment or {})}
@@ -81,7 +83,13 @@ class Terminal:
         self._screen = Screen(columns, rows, self._reply)
         self._stream = pyte.ByteStream(self._screen)
         self._child: Any = pexpect.spawn(
-            command[0], list(command[1:]), env=variables, dimensions=(rows, columns), timeout=DEADLINE, echo=False
+            command[0],
+            list(command[1:]),
+            env=variables,
+            cwd=directory,
+            dimensions=(rows, columns),
+            timeout=DEADLINE,
+            echo=False,
         )
         self._child.delaybeforesend = None
         self._child.delayafterclose = 0.05

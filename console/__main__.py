@@ -1,0 +1,5 @@
+"""``python -m console`` is ``breaker``."""
+
+from console.cli import main
+
+main(prog_name="breaker")
