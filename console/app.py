@@ -80,7 +80,7 @@ class ConsoleApp(App[int]):
         self.asking = Asking(self)
         self.trouble = ""
         self.gone = False
-        self._live = False
+        self.was_live = False
         self._pending: list[Event | Snapshot] = []
         self._attention = Attention()
         self._terminal = terminal_of(os.environ)
@@ -98,7 +98,6 @@ class ConsoleApp(App[int]):
         return VARIABLES
 
     def on_mount(self) -> None:
-        self.source.start()
         self._write(opening(self.options.attention, self._terminal))
         self.set_interval(PULSE_SECONDS, self.pulse)
 
@@ -129,7 +128,7 @@ class ConsoleApp(App[int]):
                 self._lose(str(error))
         batch, self._pending = self._pending[:REDUCED_AT_ONCE], self._pending[REDUCED_AT_ONCE:]
         if batch:
-            self._live = True
+            self.was_live = True
             reduce(self.state, batch)
             self.asking.happened(batch)
         if self._pending:
@@ -139,7 +138,7 @@ class ConsoleApp(App[int]):
         """The engine is gone: what is on the screen stays to be read, and nothing is left to answer."""
         self.gone = True
         self.trouble = why
-        if not self._live:
+        if not self.was_live:
             self.exit(1)
         closed: list[Event | Snapshot] = [
             AskClosed(self.clock(), ask.id, ask.agent, "unattended", 0) for ask in self.state.asks.values()
@@ -148,7 +147,7 @@ class ConsoleApp(App[int]):
         self.asking.happened(closed)
 
     def _facts(self) -> Facts:
-        started = self._live or self.source.observes
+        started = self.was_live or self.source.observes
         return Facts(
             source=self.source.name,
             standing="gone" if self.gone else "live" if started else "starting",

@@ -10,21 +10,32 @@ from importlib import import_module
 import click
 
 COMMANDS: dict[str, tuple[str, str]] = {
+    "attach": ("console.commands.attach:attach", "the console of an engine that runs elsewhere"),
     "config": ("console.commands.config:config", "check, show or describe the configuration"),
     "demo": ("console.commands.demo:demo", "watch agents that loop, and answer for them; nothing is really run"),
     "explain": ("console.commands.explain:explain", "why two calls collide, or do not"),
+    "open": ("console.commands.open:open_console", "the console, and the engine in it; what bare breaker does"),
     "replay": ("console.commands.replay:replay", "run a recorded session through the breaker"),
     "serve": ("console.commands.serve:serve", "run the engine alone, without a console"),
     "status": ("console.commands.status:status", "agents, hottest measures and open asks of a running engine"),
+    "tail": ("console.commands.tail:tail", "watch a journal as it is written"),
 }
 """Subcommand: where it lives (``module:attribute``) and its line in the list of commands."""
 
 OPENED_WHEN_BARE = "open"
-"""The subcommand that a bare ``breaker`` runs, once there is one."""
+"""The subcommand that a bare ``breaker`` runs."""
+OWN_OPTIONS = frozenset({"-h", "--help", "--version"})
+"""Options of ``breaker`` itself."""
 
 
 class LazyGroup(click.Group):
     """A group that imports a subcommand when it is called, and lists them without importing any."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Without a subcommand the arguments are those of ``OPENED_WHEN_BARE``."""
+        if not args or (args[0].startswith("-") and args[0] not in OWN_OPTIONS):
+            args = [OPENED_WHEN_BARE, *args]
+        return super().parse_args(ctx, args)
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
         return sorted(COMMANDS)
@@ -49,4 +60,6 @@ def main() -> None:
     """See an agent's loop coming, and stop it.
 
     The breaker counts what each tool call is, not how it is spelled, and asks you at the gate.
+
+    Without a command it opens the console; breaker open --help lists the options.
     """

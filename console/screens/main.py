@@ -75,7 +75,7 @@ class MainScreen(Screen[None]):
     def on_mount(self) -> None:
         self.ready = True
         self.stream.focus()
-        self.call_after_refresh(self.console_app.pulse)
+        self.call_after_refresh(self.console_app.source.start)
 
     # -- drawing ----------------------------------------------------------------------------------------------
 

@@ -1,0 +1,48 @@
+"""``breaker attach``: the console on an engine that runs elsewhere."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from console.showing import UNUSABLE, Look, look_options, show
+from console.sources import AttachSource
+from console.text import visible
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  breaker attach                        asks for the token that breaker serve printed
+  breaker attach --socket /run/user/1000/other/engine.sock
+"""
+)
+@click.option(
+    "--socket",
+    "path",
+    type=click.Path(path_type=Path),
+    help="Where agents find the engine. Default: $BREAKER_SOCKET, else in the runtime directory.",
+)
+@look_options
+def attach(path: Path | None, **look: Any) -> None:
+    """Answer for an engine that breaker serve runs.
+
+    Asks for the token that the engine printed on its own terminal; it is not shown while it is typed, and is never
+    taken from the command line, where others could read it. Exits with 2 when it is not let in.
+    """
+    from engine.hardening import keep_out  # noqa: PLC0415 - breaker --help needs none of it
+    from engine.operator_client import AttachError, connect  # noqa: PLC0415 - as above
+    from engine.paths import PathError, operator_socket_path, socket_path  # noqa: PLC0415 - as above
+
+    keep_out()
+    try:
+        where = operator_socket_path((path or socket_path()).absolute())
+        token = click.prompt("Token", hide_input=True, err=True)
+        operator = connect(where, token.strip())
+    except (AttachError, ConnectionError, PathError) as error:
+        click.echo(f"breaker: {visible(str(error), 2000)}", err=True)
+        sys.exit(UNUSABLE)
+    sys.exit(show(AttachSource(operator, f"attached to {where.name}"), Look(**look)))
