@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Iterable
 
 from msgspec import Struct
 
@@ -46,7 +47,7 @@ _PIECE = re.compile(
     r"""'([^']*+)'?|\$'((?:[^'\\]++|\\.)*+)'?|\$?"((?:[^"\\]++|\\.)*+)"?|\\(\r?\n|.)?|([^'"\\$]++|\$)""", re.DOTALL
 )
 _DOUBLE, _ANSI, _ESCAPE, _LIVE_PIECES = 3, 2, 4, (3, 5)
-_EXPANDS = re.compile(rf"\$[\w@*#?$!{{-]|[`{MARK}]")
+_EXPANDS = re.compile(rf"\$[\w@*#?$!{{(-]|[`{MARK}]")
 _NEEDS_QUOTES = re.compile(r"""[\s;&|<>()'"\\$`*?\[\]{}~\0]|^\#|^$""")
 _NEEDS_QUOTES_IN_URL = re.compile(r"""[\s;&|<>()'"\\$`\0]""")
 _NEEDS_QUOTES_AROUND_LIVE = re.compile(r"""[ \t\r\n;&|<>()'"\\`*?\[\]~]|^\#""")
@@ -141,6 +142,7 @@ class _Line:
         self.redirected = False
 
     def redirect(self, operator: str) -> None:
+        """Note a redirect: ``2>&1`` is complete, ``>`` awaits the next word as its target."""
         words = self.words
         if _in_condition(words):
             words.append(operator)
@@ -153,6 +155,7 @@ class _Line:
             self.awaited[len(words)] = operator
 
     def separate(self, separators: str) -> None:
+        """Act on separators that follow each other at once."""
         for separator in (separators,) if separators in _ENDINGS else _SEPARATOR.findall(separators):
             if _in_condition(self.words):
                 self.words.append(separator)
@@ -177,7 +180,7 @@ class _Line:
             if operator is None:
                 words.append(word)
                 continue
-            document = PLACEHOLDER.fullmatch(word) if operator.endswith("<<") else None
+            document = PLACEHOLDER.fullmatch(word) if operator.lstrip("0123456789") == "<<" else None
             target = literal(self.nested[int(document[1])].content) if document else word
             self.redirects.append(Redirect(operator, target))
         self.awaited = {}
@@ -222,6 +225,23 @@ def _completed(value: str, inside: str) -> Quoted:
     word.spelling = f'"{inside}"' if _NEEDS_QUOTES_AROUND_LIVE.search(inside) else inside
     word.live = True
     return word
+
+
+def rest_of(word: str, start: int) -> str:
+    """What follows in a word, as a word of the same kind: the value that is glued to an option."""
+    if not isinstance(word, Quoted):
+        return word[start:]
+    return _completed(word[start:], word[start:]) if word.live else literal(word[start:])
+
+
+def is_live(word: str) -> bool:
+    """Whether the shell puts something in this word that it does not show."""
+    return word.live if isinstance(word, Quoted) else ("$" in word and _EXPANDS.search(word) is not None)
+
+
+def spelled(words: Iterable[str]) -> str:
+    """Words as a canonical command line spells them."""
+    return " ".join([word.spelling if isinstance(word, Quoted) else word for word in words])
 
 
 def _unquote_pieces(raw: str) -> Quoted:
