@@ -11,6 +11,7 @@ from engine.agents import Agent, Agents, Pending
 from engine.calls import Result
 from engine.config import Config
 from engine.events import AgentSnapshot, CallDecided, CallSeen, CallSettled, Snapshot
+from engine.failures import printed
 from engine.fingerprints import cap_of
 from engine.turn import Turn
 from engine.verdicts import Settlement, Verdict, Waiting
@@ -94,15 +95,15 @@ def call_settled(
 
 
 def result_preview(result: Result) -> dict[str, Any]:
-    """A result in the session format, bounded: the scalars that say how it went, and the head of its text."""
+    """A result in the session format, bounded: the scalars that say how it went, and the head of what it printed."""
     value = {key: _bounded(result.value[key]) for key in VALUES_KEPT if _is_scalar(result.value.get(key))}
     preview: dict[str, Any] = {"isError": result.is_error}
     if result.error_code:
         preview["error"] = {"code": result.error_code[:VALUE_CHARS_KEPT]}
     if value:
         preview["value"] = value
-    if result.text:
-        preview["content"] = [{"type": "text", "text": result.text[:RESULT_TEXT_KEPT]}]
+    if text := printed(result):
+        preview["content"] = [{"type": "text", "text": text[:RESULT_TEXT_KEPT]}]
     return preview
 
 
