@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import itertools
 import os
+import socket
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,9 @@ from typing import Any
 from msgspec import UNSET
 
 from engine.conversation import (
+    ANSWER_SECONDS,
     HANDSHAKE_SECONDS,
+    RETRY_SECONDS,
     OnUnreachable,
     Terms,
     UnreachableError,
@@ -28,14 +31,12 @@ from engine.conversation import (
     unread,
     verdict_of,
     welcome_of,
+    why,
 )
 from engine.guard import AsyncGuard
 from engine.paths import socket_path
 from engine.protocol import FRAME_LIMIT, Initialized, RequestId, Response, Status
 from engine.verdicts import Settlement, Verdict
-
-CONNECT_SECONDS = 0.1
-ANSWER_SECONDS = 10.0
 
 
 class AsyncClient(AsyncGuard):
@@ -230,10 +231,11 @@ class _Connection:
 
 async def _connect(path: Path, terms: Terms) -> _Connection:
     try:
-        async with asyncio.timeout(CONNECT_SECONDS):
-            reader, writer = await asyncio.open_unix_connection(os.fspath(path), limit=FRAME_LIMIT)
+        async with asyncio.timeout(HANDSHAKE_SECONDS):
+            connected = await _connected_socket(path)
+            reader, writer = await asyncio.open_unix_connection(sock=connected, limit=FRAME_LIMIT)
     except (OSError, TimeoutError) as error:
-        raise UnreachableError(f"no engine at {path} ({error})") from error
+        raise UnreachableError(f"no engine at {path} ({why(error)})") from error
     try:
         writer.write(greeting(terms))
         async with asyncio.timeout(HANDSHAKE_SECONDS):
@@ -241,6 +243,26 @@ async def _connect(path: Path, terms: Terms) -> _Connection:
     except BaseException as error:
         writer.close()
         if isinstance(error, OSError | TimeoutError | ValueError):
-            raise UnreachableError(f"no engine at {path} ({error})") from error
+            raise UnreachableError(f"no engine at {path} ({why(error)})") from error
         raise
     return _Connection(reader, writer, welcome)
+
+
+async def _connected_socket(path: Path) -> socket.socket:
+    """A full queue of connections says that an engine is there, only busy; so that is tried again.
+
+    asyncio's own connect takes that full queue for success and fails with the first write.
+    """
+    connecting = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    connecting.setblocking(False)
+    try:
+        while True:
+            try:
+                connecting.connect(os.fspath(path))
+            except BlockingIOError:
+                await asyncio.sleep(RETRY_SECONDS)
+            else:
+                return connecting
+    except BaseException:
+        connecting.close()
+        raise

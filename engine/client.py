@@ -30,7 +30,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from engine.conversation import (
+    ANSWER_SECONDS,
     HANDSHAKE_SECONDS,
+    RETRY_SECONDS,
     BreakerUnreachableWarning,
     OnUnreachable,
     Terms,
@@ -46,6 +48,7 @@ from engine.conversation import (
     unread,
     verdict_of,
     welcome_of,
+    why,
 )
 from engine.guard import CallRefusedError, Guard
 from engine.paths import socket_path
@@ -57,10 +60,6 @@ if TYPE_CHECKING:
 
 __all__ = ["AsyncClient", "BreakerUnreachableWarning", "CallRefusedError", "Client", "UnreachableError"]
 
-CONNECT_SECONDS = 0.1
-"""How long an engine may take to take the connection: it is on this machine, or it is not there."""
-ANSWER_SECONDS = 10.0
-"""How long one may take to answer what it need not ask anybody about."""
 CHUNK = 64 * 1024
 
 
@@ -206,12 +205,11 @@ class _Connection:
         self._numbers = itertools.count(1)
         try:
             self._connect(path)
-            self._socket.settimeout(HANDSHAKE_SECONDS)
             self._socket.sendall(greeting(terms))
             self.engine: Initialized = welcome_of(response_of(self._line()))
         except (OSError, EOFError) as error:
             self.close()
-            raise UnreachableError(f"no engine at {path} ({error})") from error
+            raise UnreachableError(f"no engine at {path} ({why(error)})") from error
         except BaseException:
             self.close()
             raise
@@ -232,14 +230,14 @@ class _Connection:
     def _connect(self, path: Path) -> None:
         """A full queue of connections says that an engine is there, only busy; so that is tried again for a while."""
         give_up = time.monotonic() + HANDSHAKE_SECONDS
-        self._socket.settimeout(CONNECT_SECONDS)
+        self._socket.settimeout(HANDSHAKE_SECONDS)
         while True:
             try:
                 self._socket.connect(os.fspath(path))
             except BlockingIOError:
                 if time.monotonic() > give_up:
                     raise
-                time.sleep(0.005)
+                time.sleep(RETRY_SECONDS)
             else:
                 return
 

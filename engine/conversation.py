@@ -29,7 +29,11 @@ from engine.verdicts import Settlement, Verdict
 OnUnreachable = Literal["allow", "deny"]
 
 HANDSHAKE_SECONDS = 2.0
-"""How long an engine that takes the connection may take to introduce itself."""
+"""How long an engine may take to take a connection and introduce itself; one that is not there is known at once."""
+RETRY_SECONDS = 0.005
+"""How soon a full queue of connections is tried again."""
+ANSWER_SECONDS = 10.0
+"""How long an engine may take to answer what it need not ask anybody about."""
 PATIENCE_SECONDS = 15.0
 """How much longer than its own ``askTimeout`` an engine is waited for."""
 
@@ -145,6 +149,11 @@ def settlement_of(response: Response) -> Settlement:
         return Settlement(known=False)
     answer = result_of(response, SettleAnswer)
     return Settlement(answer.failure, answer.advisories, answer.known)
+
+
+def why(error: BaseException) -> str:
+    """What went wrong with a connection, in a few words."""
+    return (error.strerror if isinstance(error, OSError) else "") or str(error) or type(error).__name__
 
 
 # -- what holds without an answer -----------------------------------------------------------------------------

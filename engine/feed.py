@@ -54,13 +54,13 @@ class BoundedFeed:
     def publish(self, event: Event, size: int = 0) -> None:
         """Add an event that came from a frame of ``size`` bytes."""
         with self._lock:
-            if self._state == "behind":
+            if self._state in {"behind", "resyncing"}:
                 self._missed += 1
                 return
             if self._state != "live":
                 return
             if len(self._kept) >= self._most_events or self._bytes + size > self._most_bytes:
-                self._missed += len(self._kept) + 1
+                self._missed += 1 + sum(one.missed if isinstance(one, Snapshot) else 1 for one in self._kept)
                 self._kept.clear()
                 self._bytes = 0
                 self._state = "behind"

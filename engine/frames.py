@@ -145,9 +145,10 @@ def _unreadable(line: bytes, fault: Exception) -> ProtocolError:
 def _misfit(request: Request, fault: Exception) -> ProtocolError:
     if isinstance(fault, msgspec.ValidationError):
         field, message = _explain(fault)
-        return ProtocolError(
-            ErrorCode.INVALID_PARAMS, f"{request.method[:64]}: {message}", field=field or "params", request=request.id
-        )
+        if not field:
+            field, message = "params", f"params: {message}"
+        text = f"{request.method[:64]}: {message}"
+        return ProtocolError(ErrorCode.INVALID_PARAMS, text, field=field, request=request.id)
     return ProtocolError(ErrorCode.PARSE, _not_json(fault), request=request.id)
 
 

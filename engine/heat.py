@@ -7,6 +7,7 @@ from typing import Literal
 
 from engine.events import AgentSnapshot, Snapshot
 from engine.protocol import AgentStatus, AskState, Heat, ServerInfo, Status
+from engine.turn import telling
 
 HOTTEST = 5
 IDLE_AFTER = 60.0
@@ -57,9 +58,9 @@ def _state(agent: AgentSnapshot, waiting: int, now: float) -> Literal["waiting",
 def hottest(agent: AgentSnapshot, fail_limit: float) -> tuple[Heat, ...]:
     """The measures nearest the gate on either track."""
 
-    def heat(fingerprint: str) -> tuple[float, str]:
+    def heat(fingerprint: str) -> tuple[float, int, str]:
         count, streak = agent.counts.get(fingerprint, 0), agent.streaks.get(fingerprint, 0)
-        return -max(count / agent.caps[fingerprint], streak / fail_limit), fingerprint
+        return -max(count / agent.caps[fingerprint], streak / fail_limit), telling(fingerprint), fingerprint
 
     return tuple(
         Heat(one, agent.counts.get(one, 0), agent.caps[one], agent.streaks.get(one, 0))

@@ -45,7 +45,8 @@ class Host:
     ``config``: a loaded one is reloaded whenever its files change. ``journal`` is the directory to write to and to
     recover from; None keeps no record. ``hook`` serves the harnesses' hooks. ``announce`` opens the operators' socket
     beside the agents', and is given each token, in the engine's thread. ``listeners`` are called with every event, in
-    the engine's thread, while the agent waits: they must be quick.
+    the engine's thread, while the agent waits: they must be quick. ``adjust`` changes what the files say, now and
+    after every reload.
     """
 
     def __init__(  # noqa: PLR0913 - options, each by its name
@@ -57,6 +58,7 @@ class Host:
         hook: HookHandler | None = None,
         announce: Callable[[str], None] | None = None,
         listeners: Iterable[Listener] = (),
+        adjust: Callable[[Config], Config] = lambda config: config,
     ) -> None:
         self._loaded = config if isinstance(config, Loaded) else Loaded(config, "the host's own")
         self._path = socket
@@ -64,11 +66,13 @@ class Host:
         self._hook = hook
         self._announce = announce
         self._listeners = tuple(listeners)
+        self._adjust = adjust
         self._thread: threading.Thread | None = None
         self._lock = threading.Lock()
         self._calls: set[Future[Any]] = set()
         self._running: tuple[asyncio.AbstractEventLoop, Desk] | None = None
         self._stop: asyncio.Event | None = None
+        self._wanted = True
 
     # -- its life ---------------------------------------------------------------------------------------------
 
@@ -89,16 +93,15 @@ class Host:
         try:
             started.result()
         except BaseException:
-            self._thread.join()
+            self.stop()
             raise
 
     def stop(self) -> None:
         """Refuse whoever waits, take the socket away, close the journal. Returns when all that is done."""
         with self._lock:
-            running, stop = self._running, self._stop
-        if running and stop:
-            with contextlib.suppress(RuntimeError):
-                running[0].call_soon_threadsafe(stop.set)
+            self._wanted = False
+            if self._running and self._stop:
+                self._running[0].call_soon_threadsafe(self._stop.set)
         if self._thread and self._thread.is_alive():
             self._thread.join()
 
@@ -171,8 +174,8 @@ class Host:
                 self._calls.clear()
 
     async def _serve(self, started: Future[None]) -> None:
-        loaded, path = self._loaded, self.socket
-        desk = Desk(loaded.config, config_source=loaded.source, listeners=self._listeners)
+        loaded, path, config = self._loaded, self.socket, self._adjust(self._loaded.config)
+        desk = Desk(config, config_source=loaded.source, listeners=self._listeners)
         asyncio.get_running_loop().set_exception_handler(lambda _, context: _report_fault(desk, context))
         operator_path = operator_socket_path(path) if self._announce else None
         async with contextlib.AsyncExitStack() as ending:
@@ -180,15 +183,17 @@ class Host:
             ending.push_async_callback(server.stop)
             if self._journal:
                 ending.callback(_remember(desk, self._journal).close)
-            desk.reconfigure(loaded.config, loaded.source, loaded.warnings)
+            desk.reconfigure(config, loaded.source, loaded.warnings)
             ending.callback(desk.close, GONE)
             if loaded.sources.files:
-                ending.callback(_reload(desk, loaded).cancel)
+                ending.callback(_reload(desk, loaded, self._adjust).cancel)
             await server.start()
             stop = asyncio.Event()
             with self._lock:
                 self._stop = stop
                 self._running = (asyncio.get_running_loop(), desk)
+                if not self._wanted:
+                    stop.set()
             started.set_result(None)
             await stop.wait()
             with self._lock:
@@ -265,7 +270,7 @@ def _remember(desk: Desk, directory: Path) -> Journal:
     return journal
 
 
-def _reload(desk: Desk, loaded: Loaded) -> asyncio.Task[None]:
+def _reload(desk: Desk, loaded: Loaded, adjust: Callable[[Config], Config]) -> asyncio.Task[None]:
     """Take every change of the configuration's files into force, as long as the task runs."""
     from engine.reload import watch  # noqa: PLC0415 - watchfiles, for those who have a file
 
@@ -273,7 +278,7 @@ def _reload(desk: Desk, loaded: Loaded) -> asyncio.Task[None]:
         if isinstance(found, ConfigError):
             desk.refuse_config(loaded.source, str(found))
         else:
-            desk.reconfigure(found.config, found.source, found.warnings)
+            desk.reconfigure(adjust(found.config), found.source, found.warnings)
 
     async def watching() -> None:
         try:

@@ -60,6 +60,11 @@ def state_directory() -> Path:
     return private_directory(_state_path())
 
 
+def journal_directory() -> Path:
+    """Where engines keep their journals unless told otherwise. Raises PathError."""
+    return private_directory(state_directory() / "journal")
+
+
 def config_directory() -> Path:
     """Where the user's configuration file is looked for. Makes nothing."""
     from platformdirs import user_config_path  # noqa: PLC0415 - a hook that only wants the socket never pays for it

@@ -16,7 +16,7 @@ from engine.desk import Desk
 from engine.door import Door
 from engine.heat import status_of
 from engine.lines import LineProtocol
-from engine.listening import Listening, is_own
+from engine.listening import BACKLOG, Listening, is_own
 from engine.operator_connection import STRANGERS_KEPT, OperatorConnection, OperatorService
 from engine.protocol import SERVER_NAME, ServerInfo, Status
 
@@ -59,16 +59,11 @@ class Server:
 
     async def start(self) -> None:
         """Begin to serve."""
-        loop = asyncio.get_running_loop()
         agents = Service(self._desk, self._info, self.status, self._admit, self._left, self._hook)
-        self._servers.append(
-            await loop.create_unix_server(lambda: AgentConnection(agents), sock=self._listening[0].socket)
-        )
+        self._servers.append(await _serve(lambda: AgentConnection(agents), self._listening[0].socket))
         if self._door:
             operators = OperatorService(self._desk, self._door, self._info, self._admit_operator, self._left)
-            self._servers.append(
-                await loop.create_unix_server(lambda: OperatorConnection(operators), sock=self._listening[1].socket)
-            )
+            self._servers.append(await _serve(lambda: OperatorConnection(operators), self._listening[1].socket))
             self._door.open()
 
     async def stop(self) -> None:
@@ -110,6 +105,10 @@ class Server:
         self._connections.discard(connection)
         if not self._connections:
             self._all_left.set()
+
+
+async def _serve(connection: Callable[[], LineProtocol], listener: socket.socket) -> asyncio.Server:
+    return await asyncio.get_running_loop().create_unix_server(connection, sock=listener, backlog=BACKLOG)
 
 
 def _version() -> str:
