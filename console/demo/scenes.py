@@ -53,14 +53,14 @@ def delegate(task: str) -> Act:
 
 
 def edit_and_test(random: Random, rounds: int) -> Scene:
-    """Work: each edit is another, the test command is the same. It repeats itself and gets somewhere."""
+    """Work, red and green by turns: each edit is another, the test command is the same. It gets somewhere."""
     for turn in range(1, rounds + 1):
         line = random.randrange(10, 400)
         edit = {"file_path": "climate/report.py", "old_string": f"row[{line}]", "new_string": f"row.get({line})"}
         yield Act("Edit", edit, printed("The file was updated."), thinks=0.5)
-        left = rounds - turn
-        passed = printed(f"{41 - left} passed, {left} failed in 0.{line}s", exit_code=1 if left else 0)
-        yield Act("Bash", {"command": "python -m pytest -q tests/test_report.py"}, passed, thinks=0.4, takes=0.4)
+        failed = turn % 2 if turn < rounds else 0
+        outcome = printed(f"{41 - failed} passed, {failed} failed in 0.{line}s", exit_code=failed)
+        yield Act("Bash", {"command": "python -m pytest -q tests/test_report.py"}, outcome, thinks=0.4, takes=0.4)
     return True
 
 

@@ -12,6 +12,7 @@ the screen as it stands.
 
 from __future__ import annotations
 
+import codecs
 import os
 import re
 import signal
@@ -80,6 +81,8 @@ class Terminal:
         variables = {name: value for name, value in os.environ.items() if name not in _CLIENT_VARIABLES}
         variables |= {"TERM": term, "LANG": "C.UTF-8", "LC_ALL": "C.UTF-8", "PYTHONUTF8": "1", **(environment or {})}
         self.raw = bytearray()
+        self._written = ""
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._screen = Screen(columns, rows, self._reply)
         self._stream = pyte.ByteStream(self._screen)
         self._child: Any = pexpect.spawn(
@@ -134,7 +137,7 @@ class Terminal:
     def written(self) -> str:
         """Everything the program wrote, as it was written."""
         self.read()
-        return self.raw.decode(errors="replace")
+        return self._written
 
     def operating_system_commands(self, number: int | None = None) -> list[str]:
         """The bodies of the OSC sequences it wrote (0, 2: title; 8: link; 9, 777: notification; 52: clipboard)."""
@@ -155,6 +158,7 @@ class Terminal:
             except pexpect.EOF:
                 return False
             self.raw += read
+            self._written += self._decoder.decode(read)
             self._stream.feed(read)
             wait = 0
 
@@ -199,6 +203,19 @@ class Terminal:
     def send_line(self, line: str) -> None:
         """Type a line and Enter."""
         self._child.send(line + "\r")
+
+    def insist(self, line: str, done: str, refused: str, timeout: float = DEADLINE) -> None:
+        """Type a line until ``done`` is written, again whenever the program wrote ``refused`` instead."""
+        deadline = time.monotonic() + timeout
+        while done not in self.written and time.monotonic() < deadline:
+            before = self.written.count(refused)
+            self.send_line(line)
+            self.wait_until(
+                lambda before=before: done in self.written or self.written.count(refused) > before,  # type: ignore[misc]
+                f"{done!r} or {refused!r}",
+            )
+            self.read(_POLL)
+        self.wait_for_written(done, timeout=0)
 
     def paste(self, text: str) -> None:
         """Paste, as a terminal with bracketed paste does."""
