@@ -20,7 +20,7 @@ from engine.calls import Identity, Measure
 from engine.canonical import canonical
 from engine.commands import CommandLine, RequestUrl, read_command
 from engine.config import Config
-from engine.masking import BEYOND_CUT, mask
+from engine.masking import mask, mask_head
 from engine.urls import find_urls, fold_aliases, identify_url
 
 SHELL_TOOLS = frozenset(
@@ -249,7 +249,7 @@ def _fingerprint(prefix: str, text: str, *, clean: bool = False) -> str:
         whole = prefix + (text if clean else mask(text))
         if len(whole) <= FINGERPRINT_CHARS:
             return whole if whole.isascii() else _encodable(whole)
-    head = (prefix + mask(text[: _HEAD_CHARS + BEYOND_CUT]))[:_HEAD_CHARS]
+    head = (prefix + mask_head(text, _HEAD_CHARS))[:_HEAD_CHARS]
     digest = sha256((prefix + text).encode("utf-8", "surrogatepass")).hexdigest()[:_DIGEST_CHARS]
     return f"{head if head.isascii() else _encodable(head)}…{digest}"
 

@@ -30,7 +30,11 @@ DEPTH_SHOWN = 8
 ROUNDS = 4
 """Text written to mislead may show a secret only once another is masked; a second round always ends ordinary text."""
 BEYOND_CUT = 512
-"""Characters that are read beyond where a text is cut, so that a secret at the cut is seen for what it is."""
+WORD_CHARS = 4096
+"""Characters that are read beyond where a text is cut: so many, and then to the end of the word.
+
+So a secret at the cut is seen for what it is.
+"""
 
 SECRET_NAMES = (
     *("password", "passwd", "passphrase", "passcode", "pass", "secret", "token", "key", "auth"),
@@ -46,6 +50,7 @@ _NO_SECRETS = frozenset(
 )
 """What stands after such a name in program text, and says nothing."""
 
+_GAP = re.compile(r"\s")
 _TOKEN = re.compile(r"<secret:[0-9a-f]{6}>")
 _VARIABLE = re.compile(r"\$\{?[A-Z_][A-Z0-9_]*\}?")
 _REFERENCE = re.compile(rf"{_VARIABLE.pattern}|\$\([\w./-]*|\{{\{{[\w. -]*|<[A-Z_ -]+>")
@@ -65,6 +70,16 @@ def mask(text: str) -> str:
         if text == before:
             break
     return text
+
+
+def mask_head(text: str, chars: int) -> str:
+    """The first ``chars`` characters of ``text`` masked. It costs the same however long the text goes on."""
+    end = chars + BEYOND_CUT
+    if len(text) > end:
+        gap = _GAP.search(text, end, end + WORD_CHARS)
+        end = gap.start() if gap else end + WORD_CHARS
+        text = text[:end]
+    return mask(text)[:chars]
 
 
 def may_hold_secret(text: str) -> bool:
@@ -123,8 +138,7 @@ class _Preview:
         if secret and text and not _TOKEN.fullmatch(text):
             shown = token_of(text)
         else:
-            shown = mask(text[: kept + BEYOND_CUT])
-            shown = shown if len(shown) <= kept and len(text) <= kept + BEYOND_CUT else f"{shown[:kept]}…"
+            shown = mask(text) if len(text) <= kept else f"{mask_head(text, kept)}…"
         self._left -= len(shown) + 2
         return shown
 
@@ -187,6 +201,7 @@ _BARE_VALUE = re.compile(r"(?:[^\s\"'`&;|\\]|\\++[^\s\"'nrt\\])++")
 _REST_OF_LINE = re.compile(r"(?:[^\r\n\"'`\\]|\\++[^\r\nrn\"'`\\])++")
 _SCHEME = re.compile(r"(?:bearer|basic|token|digest|negotiate|apikey|bot|aws4-hmac-sha256)[ \t]++", re.IGNORECASE)
 _FLAG = re.compile(r"(?:^|[\s\"'`,(=])--?[\w-]*$")
+_QUERY_NAME = re.compile(r"[?&][\w.%-]*$")
 _FLAG_CHARS = 64
 
 
@@ -196,11 +211,20 @@ def _after_name(text: str, start: int, end: int) -> Span | None:
     if assigned:
         if assigned["closed"] and text[assigned.end() : assigned.end() + 1] in {"{", "["}:
             return assigned.end(), _end_of_bare(text, _end_of_brackets(text, assigned.end()))
-        return _value(text, assigned.end())
+        span = _value(text, assigned.end())
+        return _before_fragment(text, start, span) if span else None
     following = _NEXT_WORD.match(text, end)
     if following and _FLAG.search(text[max(0, start - _FLAG_CHARS) : start]):
         return _value(text, following.end())
     return None
+
+
+def _before_fragment(text: str, start: int, span: Span) -> Span:
+    """The span without a URL's ``#fragment``, when the name that starts at ``start`` is of a query."""
+    fragment = text.find("#", *span)
+    if fragment < 0 or not _QUERY_NAME.search(text[max(0, start - _FLAG_CHARS) : start]):
+        return span
+    return span[0], fragment
 
 
 def _after_pass(text: str, start: int, end: int) -> Span | None:
@@ -303,17 +327,9 @@ _USER_NAME = re.compile(r"[A-Za-z0-9._+$%@-]{0,15}")
 
 
 def _in_userinfo(text: str, start: int, end: int) -> Span | None:  # noqa: ARG001 - a Reader
-    """``://user:password@host``, and ``://token@host``.
-
-    Where a text was cut there may be no ``@`` any more; what is no port is then taken for a password.
-    """
-    stop = _end_of(_AUTHORITY, text, end)
-    at = text.rfind("@", end, stop)
-    if at >= 0:
-        return _credentials(text, end, at)
-    colon = text.find(":", end, stop)
-    cut = stop == len(text) >= BEYOND_CUT and end < colon + 1 < stop
-    return _secret(text, colon + 1, stop) if cut and not text[colon + 1 : stop].isdigit() else None
+    """``://user:password@host``, and ``://token@host``."""
+    at = text.rfind("@", end, _end_of(_AUTHORITY, text, end))
+    return _credentials(text, end, at) if at >= 0 else None
 
 
 def _credentials(text: str, start: int, end: int) -> Span | None:
