@@ -87,9 +87,9 @@ def may_hold_secret(text: str) -> bool:
     lower = text.lower()
     return (
         ("key" in lower or "token" in lower or "secret" in lower or "pass" in lower or "auth" in lower)
-        or ("cookie" in lower or "credential" in lower or "bearer" in lower)
+        or ("cookie" in lower or "credential" in lower)
         or ("@" in text and "://" in text)
-        or (":" in text and ("-u" in text or "u " in text or "--proxy-user" in text))
+        or (":" in text and ("-u" in text or "u " in text))
         or ("_" in text and ("gh" in text or "npm_" in text or "hf_" in text or "github_pat_" in text))
         or ("-" in text and ("xox" in text or "sk-" in text or "glpat-" in text))
         or ("A" in text and ("AKIA" in text or "ASIA" in text or "AIza" in text))
@@ -245,16 +245,6 @@ def _after_header(text: str, start: int, end: int) -> Span | None:
         return _secret(text, at, _closing_quote(text, at, text[start - 1], opened))
     line = _REST_OF_LINE.match(text, at)
     return _secret(text, at, line.end()) if line else None
-
-
-_BEARER = re.compile(r"[A-Za-z0-9._~+/=-]{8,}+")
-
-
-def _after_bearer(text: str, start: int, end: int) -> Span | None:
-    if text[end : end + 1] not in {" ", "\t"} or _continues_word(text, start):
-        return None
-    value = _BEARER.match(text, end + 1)
-    return value.span() if value else None
 
 
 def _value(text: str, at: int) -> Span | None:
@@ -417,7 +407,6 @@ _READERS: dict[str, Reader] = {
     **dict.fromkeys(_SHAPES, _in_shape),
     **dict.fromkeys(("-u", "--user", "--proxy-user"), _after_user),
     "pass": _after_pass,
-    "bearer": _after_bearer,
     "://": _in_userinfo,
     "-----begin": _in_pem,
     "<secret:": _masked_before,

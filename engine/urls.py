@@ -222,13 +222,11 @@ def _query_of(text: str) -> str:
     """The pairs, sorted and still encoded, so that ``x=1%26y=2`` is not ``x=1&y=2``; tracking parameters left out."""
     if not text:
         return ""
-    pairs = [
-        pair if "=" in pair else f"{pair}="
-        for pair in _unescaped(text).replace("+", "%20").split("&")
-        if pair and not _is_tracking(pair.partition("=")[0].lower())
-    ]
-    return "&".join(sorted(pairs))
-
-
-def _is_tracking(name: str) -> bool:
-    return name in TRACKING or (name.startswith("utm_") and len(name) > len("utm_"))
+    pairs = []
+    for pair in _unescaped(text).replace("+", "%20").split("&"):
+        name, equals, _ = pair.partition("=")
+        lower = name.lower()
+        if pair and lower not in TRACKING and not (lower.startswith("utm_") and lower != "utm_"):
+            pairs.append(pair if equals else f"{pair}=")
+    pairs.sort()
+    return "&".join(pairs)
