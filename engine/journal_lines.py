@@ -28,7 +28,7 @@ from engine.events import (
     encoder,
     event_decoder,
 )
-from engine.masking import BEYOND_CUT, mask, mask_value
+from engine.masking import mask_head, mask_value
 from engine.turn import Streak
 from engine.verdicts import Advisory, Hit, Refusal
 
@@ -77,10 +77,8 @@ def decode_checkpoint(content: bytes) -> Checkpoint:
 
 
 def _preview(text: str, kept: int = TEXT_KEPT) -> str:
-    """The head of a text, without secrets. Read on beyond the cut, so that a secret there is seen for what it is."""
-    if len(text) <= kept:
-        return mask(text)
-    return mask(text[: kept + BEYOND_CUT])[:kept] + "…"
+    """The head of a text, without secrets."""
+    return mask_head(text, kept) + ("…" if len(text) > kept else "")
 
 
 def _value(value: Mapping[str, Any]) -> Any:
@@ -171,7 +169,10 @@ def _quote(text: str) -> str:
 
 
 def _advisories(advisories: tuple[Advisory, ...]) -> tuple[Advisory, ...]:
-    return tuple(replace(one, text=_preview(one.text, REASON_KEPT)) for one in advisories)
+    """Only the failure track's quote a tool. The others are our own words, and owed to the model as they are."""
+    return tuple(
+        replace(one, text=_preview(one.text, REASON_KEPT)) if one.stage == "fail-warn" else one for one in advisories
+    )
 
 
 def _failure(failure: Failure | None) -> Failure | None:
