@@ -6,22 +6,10 @@ mode to the last character: printable text, newlines, and the bells that are its
 
 from __future__ import annotations
 
-import json
 import re
-import shutil
-import socket
-import sys
-import tempfile
-import time
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Self
 
-import pytest
-
-from tests.console.terminal import DEADLINE, Terminal
-
-ROOT = Path(__file__).parents[2]
+from tests.console.fronts import Agent, front
 
 PAYLOADS = {
     "clear": "\x1b[2J\x1b[1;1HPWNED",
@@ -60,58 +48,6 @@ UNWANTED = re.compile(
 """No program of ours has a use for any of these on a terminal. (Escape, bell, CR and LF are looked at one by one.)"""
 
 
-class Agent:
-    """A hostile client: it writes its frames itself, so that no encoder makes them decent."""
-
-    def __init__(self, path: Path) -> None:
-        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self._socket.settimeout(DEADLINE)
-        self._connect(path)
-        self._lines = self._socket.makefile("rb")
-        self._number = 0
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._lines.close()
-        self._socket.close()
-
-    def _connect(self, path: Path) -> None:
-        deadline = time.monotonic() + DEADLINE
-        while True:
-            try:
-                self._socket.connect(str(path))
-            except (FileNotFoundError, ConnectionRefusedError):
-                if time.monotonic() > deadline:
-                    raise
-                time.sleep(0.05)
-            else:
-                return
-
-    def tell(self, method: str, **params: Any) -> int:
-        """Send a request, without waiting for its answer."""
-        self._number += 1
-        frame = {"jsonrpc": "2.0", "id": self._number, "method": method, "params": params}
-        self._socket.sendall(json.dumps(frame).encode() + b"\n")
-        return self._number
-
-    def ask(self, method: str, **params: Any) -> dict[str, Any]:
-        """Send a request and wait for its answer."""
-        number = self.tell(method, **params)
-        while True:
-            answer: dict[str, Any] = json.loads(self._lines.readline())
-            if answer.get("id") == number:
-                return answer
-
-
-@pytest.fixture
-def place() -> Iterator[Path]:
-    directory = Path(tempfile.mkdtemp(prefix="brk-", dir="/tmp"))
-    yield directory / "engine.sock"
-    shutil.rmtree(directory)
-
-
 def fill(agent: Agent, payload: str) -> None:
     """Write the payload into every field there is, until a call waits at the gate with it."""
     short, name = payload[:5_000], payload[:200]
@@ -134,11 +70,6 @@ def obeys_nothing(written: str) -> None:
     for payload in PAYLOADS.values():
         for sequence in (payload, *re.findall("\x1b[^\x1b]*PWNED", payload)):
             assert "\x1b" not in sequence or sequence not in written, ascii(sequence)
-
-
-def front(name: str, place: Path) -> Terminal:
-    command = [sys.executable, "-m", "tests.console.engine_front", name, str(place)]
-    return Terminal(command, columns=120, rows=45, directory=ROOT)
 
 
 def test_the_line_mode_prints_nothing_but_text(place: Path) -> None:
