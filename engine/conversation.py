@@ -56,7 +56,7 @@ class UnwritableError(Exception):
 
 
 class Terms(Struct, frozen=True):
-    """Who speaks, and what it does without an engine.
+    """Who speaks, and what it does without an engine; one that only looks needs no ``agent``.
 
     ``timeout``: seconds to wait for a verdict; None waits a little longer than the engine lets an ask wait.
     """
@@ -81,7 +81,7 @@ class Terms(Struct, frozen=True):
 
 def greeting(terms: Terms) -> bytes:
     """The handshake, as a line."""
-    agent = AgentInfo(terms.agent, terms.parent, terms.harness, terms.name)
+    agent = AgentInfo(terms.agent, terms.parent, terms.harness, terms.name) if terms.agent else None
     return encode_request("initialize", Initialize(PROTOCOL, ClientInfo("python"), agent), 0)
 
 

@@ -11,11 +11,13 @@ from collections.abc import Callable, Iterable
 
 from msgspec import structs
 
-from engine.events import Event, Notice, Snapshot
+from engine.events import ConfigChanged, Event, Notice, Snapshot
 
 FEED_EVENTS = 10_000
 FEED_BYTES = 64 * 1024 * 1024
 """What a feed keeps for its subscriber: so many events, from frames of so many bytes. Beyond it, it starts afresh."""
+
+NOTICES_KEPT = 20
 
 Listener = Callable[[Event], None]
 
@@ -121,7 +123,8 @@ class BoundedFeed:
 class Hub:
     """Hands every event to listeners, as it happens, and to feeds.
 
-    A listener that raises loses that event and is heard of once, in a ``Notice``; nobody else notices.
+    A listener that raises loses that event and is heard of once, in a ``Notice``; nobody else notices. Who comes
+    later is told, after its snapshot, the latest notices and what was wrong with the configuration.
     """
 
     def __init__(self, listeners: Iterable[Listener], clock: Callable[[], float]) -> None:
@@ -129,6 +132,7 @@ class Hub:
         self._clock = clock
         self._feeds: list[BoundedFeed] = []
         self._faulty: set[int] = set()
+        self._standing: deque[Notice | ConfigChanged] = deque(maxlen=NOTICES_KEPT)
 
     def listen(self, listener: Listener) -> None:
         """Add a listener."""
@@ -136,6 +140,8 @@ class Hub:
 
     def publish(self, event: Event, size: int = 0) -> None:
         """Hand on one event, which came from a frame of ``size`` bytes."""
+        if isinstance(event, Notice | ConfigChanged):
+            self._keep(event)
         for listener in self._listeners:
             try:
                 listener(event)
@@ -148,6 +154,8 @@ class Hub:
         """Start to serve a feed."""
         self._feeds.append(feed)
         feed.restart(snapshot)
+        for event in self._standing:
+            feed.publish(event)
 
     def restart(self, feed: BoundedFeed, snapshot: Callable[[], Snapshot]) -> None:
         """Begin again with a feed that fell behind, if it is still served."""
@@ -172,6 +180,14 @@ class Hub:
         for feed in self._feeds:
             feed.end(why)
         self._feeds.clear()
+
+    def _keep(self, event: Notice | ConfigChanged) -> None:
+        if isinstance(event, ConfigChanged):
+            for former in [one for one in self._standing if isinstance(one, ConfigChanged)]:
+                self._standing.remove(former)
+            if not event.error and not event.warnings:
+                return
+        self._standing.append(event)
 
     def _blame(self, listener: Listener, fault: Exception) -> None:
         if id(listener) in self._faulty:

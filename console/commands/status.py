@@ -44,7 +44,7 @@ def status(path: Path | None, *, as_json: bool) -> None:
     """
     try:
         where = path or socket_path()
-        with Client("breaker-status", socket=where) as client:
+        with Client("", socket=where) as client:
             found = client.status()
     except (UnreachableError, PathError) as error:
         click.echo(f"breaker: {visible(str(error))}. Start one with: breaker serve", err=True)

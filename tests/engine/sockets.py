@@ -45,6 +45,14 @@ def until(holds: Callable[[], Any], what: str = "") -> Any:
     return found
 
 
+def listens(path: Path) -> bool:
+    """Whether somebody takes connections there."""
+    with socket.socket(socket.AF_UNIX) as probing, contextlib.suppress(OSError):
+        probing.connect(str(path))
+        return True
+    return False
+
+
 class Wire:
     """A client by hand: bytes out, lines in."""
 
@@ -139,7 +147,7 @@ def served(*options: str, directory: Path, **how: Any) -> Iterator[tuple[subproc
     }
     process = subprocess.Popen(command, env=environment, cwd=directory, **how)
     try:
-        until(lambda: path.exists() or process.poll() is not None, "the engine listens")
+        until(lambda: listens(path) or process.poll() is not None, "the engine listens")
         assert process.poll() is None, process.communicate()
         yield process, path
     finally:

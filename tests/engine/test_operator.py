@@ -11,7 +11,7 @@ import pytest
 from msgspec import structs
 
 from engine.config import DEFAULTS
-from engine.events import AskOpened, CallSeen, ConfigChanged, Event, Exempted, OperatorChanged, Snapshot
+from engine.events import AskOpened, CallSeen, ConfigChanged, Event, Exempted, Notice, OperatorChanged, Snapshot
 from engine.feed import BoundedFeed, Hub
 from engine.host import Host
 from engine.operator import AskNotOpenError, Feed, Operator
@@ -148,6 +148,21 @@ def test_a_configuration_that_changes_brings_a_fresh_snapshot(scene: Scene) -> N
     assert [type(event) for event in watching.seen][-2:] == [ConfigChanged, Snapshot]
     host.call(lambda desk: desk.refuse_config("elsewhere", "line 3: no"))
     assert watching.until(ConfigChanged, 2)[-1].error == "line 3: no"
+
+
+def test_one_who_comes_later_is_told_what_is_wrong(scene: Scene) -> None:
+    host, _, attach = scene
+    host.call(lambda desk: desk.report("warning", "the journal cannot be written"))
+    host.call(lambda desk: desk.refuse_config("elsewhere", "line 3: no"))
+    host.call(lambda desk: desk.refuse_config("elsewhere", "line 4: no"))
+    watching = Watching(attach().subscribe())
+    watching.until(ConfigChanged)
+    assert [type(event) for event in watching.seen] == [Snapshot, Notice, ConfigChanged]
+    assert watching.seen[-1].error == "line 4: no"
+    host.call(lambda desk: desk.reconfigure(DEFAULTS, "elsewhere"))
+    later = Watching(host.subscribe())
+    later.until(Notice)
+    assert [type(event) for event in later.seen] == [Snapshot, Notice]
 
 
 def test_an_engine_that_stops_is_gone_for_its_operators(scene: Scene) -> None:
