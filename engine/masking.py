@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from hashlib import blake2b
 from typing import Any
 
@@ -29,6 +30,7 @@ TOTAL_CHARS = 4000
 DEPTH_SHOWN = 8
 ROUNDS = 4
 """Text written to mislead may show a secret only once another is masked; a second round always ends ordinary text."""
+NAME_CHARS = 64
 BEYOND_CUT = 512
 WORD_CHARS = 4096
 """Characters that are read beyond where a text is cut: so many, and then to the end of the word.
@@ -127,7 +129,7 @@ class _Preview:
             return self._text(value, secret=secret)
         if isinstance(value, int | float):
             return self._number(value, secret=secret)
-        if isinstance(value, Mapping):
+        if isinstance(value, dict | Mapping):  # the plain one first: asking an abstract class takes its time
             return self._mapping(value, depth, secret=secret) if depth else "…"
         if isinstance(value, list | tuple):
             return self._list(value, depth, secret=secret) if depth else "…"
@@ -156,10 +158,17 @@ class _Preview:
                 shown["…"] = f"{len(mapping) - len(shown)} more"
                 break
             key = name if isinstance(name, str) else f"<{type(name).__name__}>"
-            hidden = secret or (key.lower().endswith(SECRET_NAMES) and not isinstance(value, bool))
-            shown_key = self._text(key, secret=False)
+            shown_key, telling = self._name(key)
+            hidden = secret or (telling and not isinstance(value, bool))
             shown[shown_key] = self.of(value, depth - 1, secret=hidden)
         return shown
+
+    def _name(self, name: str) -> tuple[str, bool]:
+        """The name of a field, and whether a secret stands under it."""
+        if len(name) > NAME_CHARS:
+            return self._text(name, secret=False), name.lower().endswith(SECRET_NAMES)
+        self._left -= len(name) + 2
+        return _short_name(name)
 
     def _list(self, items: list[Any] | tuple[Any, ...], depth: int, *, secret: bool) -> list[Any]:
         shown: list[Any] = []
@@ -169,6 +178,12 @@ class _Preview:
                 break
             shown.append(self.of(item, depth - 1, secret=secret))
         return shown
+
+
+@lru_cache(maxsize=1024)
+def _short_name(name: str) -> tuple[str, bool]:
+    """Kept: the same few names come with every call."""
+    return mask(name), name.lower().endswith(SECRET_NAMES)
 
 
 # -- finding secrets ------------------------------------------------------------------------------------------
