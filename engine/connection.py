@@ -103,6 +103,10 @@ class AgentConnection(RequestProtocol):
         super().connection_lost(exc)
         self._service.left(self)
 
+    async def finish(self) -> None:
+        if self._hooks:
+            await asyncio.wait(self._hooks)
+
     def not_introduced(self, name: str) -> ProtocolError:
         message = f"{name}: the first request must be initialize, with protocol {PROTOCOL}"
         return ProtocolError(ErrorCode.NOT_INITIALIZED, message)

@@ -104,7 +104,8 @@ def request(method: str, params: Mapping[str, Any], number: RequestId | UnsetTyp
 
 def _with_lone_surrogates(params: Mapping[str, Any]) -> bytes:
     try:
-        return json.dumps(params, default=str).encode()
+        readable = json.loads(json.dumps(params, default=str), parse_constant=lambda _: None)
+        return json.dumps(readable).encode()
     except Exception as error:
         raise UnwritableError(f"{type(error).__name__}: {error}") from error
 
@@ -177,5 +178,5 @@ def unguarded(terms: Terms, error: UnreachableError) -> Verdict:
     """The verdict without an engine: what the caller chose, with a warning when the call goes on unguarded."""
     if terms.on_unreachable == "deny":
         return Verdict("deny", reason=f"REPEAT_TOOL_BLOCKED: no breaker guards this call, so it was not run: {error}.")
-    warnings.warn(f"no breaker guards this call: {error}", BreakerUnreachableWarning, stacklevel=4)
+    warnings.warn(f"no breaker guards this call: {error}", BreakerUnreachableWarning, stacklevel=3)
     return Verdict("allow")

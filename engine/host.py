@@ -142,8 +142,11 @@ class Host:
             if self._running is None:
                 raise ConnectionError(GONE)
             loop, desk = self._running
+            try:
+                loop.call_soon_threadsafe(_do, action, desk, done)
+            except RuntimeError as error:  # the loop has just been closed by a fault
+                raise ConnectionError(GONE) from error
             self._calls.add(done)
-            loop.call_soon_threadsafe(_do, action, desk, done)
         try:
             return done.result()
         finally:
@@ -170,7 +173,8 @@ class Host:
             with self._lock:
                 self._running = None
                 for call in self._calls:
-                    call.set_exception(ConnectionError(GONE))
+                    if not call.done():
+                        call.set_exception(ConnectionError(GONE))
                 self._calls.clear()
 
     async def _serve(self, started: Future[None]) -> None:

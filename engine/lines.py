@@ -54,6 +54,9 @@ class LineProtocol(asyncio.Protocol):
     def writable(self) -> None:
         """A peer that had backed up reads again."""
 
+    async def finish(self) -> None:
+        """Return when what is under way has been answered. What waits for a person is not waited for."""
+
     def send(self, line: bytes) -> None:
         """Write a line, its newline included; dropped when the peer is gone."""
         if self._collecting:

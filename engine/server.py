@@ -75,10 +75,12 @@ class Server:
             server.close()
         for listening in self._listening:
             listening.close()
-        for connection in tuple(self._connections):
-            connection.close()
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._all_left.wait(), FLUSH_SECONDS)
+            async with asyncio.timeout(FLUSH_SECONDS):
+                for connection in tuple(self._connections):
+                    await connection.finish()
+                    connection.close()
+                await self._all_left.wait()
         for connection in tuple(self._connections):
             connection.abort()
         await asyncio.sleep(0)

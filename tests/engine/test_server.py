@@ -200,6 +200,18 @@ def test_a_hook_that_is_killed_while_it_waits_leaves_no_ask() -> None:
         until(lambda: not host.call(lambda desk: desk.breaker.asks()))
 
 
+def test_a_hook_that_waits_when_the_engine_stops_gets_its_answer() -> None:
+    with hosted(hook=hook) as (host, path), Wire(path) as wire:
+        host.operator()
+        wire.ask("initialize", protocol=1)
+        for number in range(11):
+            wire.ask("harness/hook", harness="h", payload={"id": str(number), "command": "make"})
+        wire.send("harness/hook", harness="h", payload={"id": "waits", "command": "make"})
+        until(lambda: host.call(lambda desk: desk.breaker.asks()))
+        host.stop()
+        assert wire.read()["result"] == {"stdout": "deny é", "exit": 2}
+
+
 # -- peers that misbehave -------------------------------------------------------------------------------------
 
 
