@@ -10,6 +10,7 @@ from __future__ import annotations
 import io
 import os
 import select
+import signal
 import time
 from collections.abc import Callable, Iterable
 from typing import TextIO
@@ -51,6 +52,8 @@ def run_plain(source: Source, out: TextIO, inp: TextIO, *, bell: bool = True) ->
     Returns the exit code. ``bell`` rings when ``out`` is a terminal. A source that can only be watched takes no
     words; neither is any taken from the end of the input on.
     """
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _end)
     mode = PlainMode(source, Printer(out), bell=bell and out.isatty())
     typed = None if source.observes else Typed(inp)
     source.start()
@@ -62,6 +65,8 @@ def run_plain(source: Source, out: TextIO, inp: TextIO, *, bell: bool = True) ->
     except KeyboardInterrupt:
         mode.say("interrupted")
         return 130
+    except _ToldToEndError as told:
+        return 128 + told.number
     except OutputClosedError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), out.fileno())  # nothing more is said, also not while closing
         return 0
@@ -71,6 +76,18 @@ def run_plain(source: Source, out: TextIO, inp: TextIO, *, bell: bool = True) ->
     finally:
         source.close()
     return 0
+
+
+class _ToldToEndError(Exception):
+    """A signal came that ends a process, and would have left the engine's socket and its waiting agents behind."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = number
+
+
+def _end(number: int, _frame: object) -> None:
+    raise _ToldToEndError(number)
 
 
 def _take(typed: Typed | None, mode: PlainMode) -> Typed | None:

@@ -146,6 +146,49 @@ def test_the_demo_from_start_to_quit_in_line_mode() -> None:
     assert not socket.parent.exists()
 
 
+def test_the_demo_from_start_to_quit_on_the_screen() -> None:
+    armed = "approving takes two keys: a, then t"
+    about = {"scout": "host:stations.example.org", "report-writer": "host:api.weather.gc.ca"}
+    with Terminal([*DEMO, "--speed", "8"], columns=110, rows=40, directory=ROOT) as terminal:
+        terminal.wait_for("nothing is really run")
+        terminal.send("at" * 20)
+        terminal.wait_for("ask 1 of 2")
+        agents, socket = agents_of(terminal)
+        terminal.wait_for(armed)
+        first = who_asks(terminal)
+        terminal.send("a")
+        terminal.wait_for("t approves; any other key cancels")
+        terminal.send("t")
+        terminal.wait_until(lambda: stands(terminal, "EXEMPT", about[first]), "the exemption")
+        terminal.wait_until(lambda: who_asks(terminal) not in ("", first), "the other ask")
+        terminal.wait_for(armed)
+        second = who_asks(terminal)
+        terminal.send("R")
+        terminal.wait_for("reject with this note")
+        terminal.send("they have moved\r")
+        terminal.wait_until(lambda: stands(terminal, "REFUSED", about[second]), "the refusal")
+        terminal.wait_for("url: https://")
+        terminal.wait_for(armed)
+        terminal.send("r")
+        terminal.wait_until(lambda: stands(terminal, "REFUSED", "host:open.canada.ca"), "the other refusal")
+        terminal.send("q")
+        terminal.wait_for("its engine and its agents stop")
+        terminal.send("\r")
+        assert terminal.wait_for_exit() == 0
+    assert not runs(agents)
+    assert not socket.parent.exists()
+
+
+def stands(terminal: Terminal, stage: str, measure: str) -> bool:
+    """Whether the measures show this one at this stage."""
+    return any(stage in line and measure in line for line in terminal.lines())
+
+
+def who_asks(terminal: Terminal) -> str:
+    """The name of the agent in the prompt; empty when there is none."""
+    return next((line.split()[0] for line in terminal.lines() if "wants to run" in line), "")
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
 def test_a_demo_that_is_told_to_end_leaves_nothing_behind(number: int) -> None:
     with Terminal([*DEMO, "--plain", "--speed", "8"], directory=ROOT) as terminal:

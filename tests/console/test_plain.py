@@ -154,7 +154,7 @@ def test_what_matters_is_a_line_and_what_does_not_is_none() -> None:
     assert warned.count("\n") == 1
     assert "WARN" in warned
     assert HOST in warned
-    failed = CallSettled(0.0, "c2", "agent-7f3a", 2, {"isError": True}, Failure("exit", "exit 3"))
+    failed = CallSettled(0.0, "c2", "agent-7f3a", 2, {"isError": True}, Failure("exit", "3"))
     assert "failed · exit 3" in desk.happened(failed)
     assert "turn 2 begins" in desk.happened(TurnStarted(0.0, "agent-7f3a", 2))
     assert "disk is full" in desk.happened(Notice(0.0, "warning", "disk is full"))
