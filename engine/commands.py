@@ -7,37 +7,30 @@ and ``readers``. Nothing raises, whatever the text, and time is linear in it.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from hashlib import sha256
 
-from msgspec import Struct
+from msgspec import Struct, field
 
-from engine.http_clients import HTTP_CLIENTS, read_fetch
+from engine.http_clients import read_fetch
+from engine.http_options import CLIENTS
 from engine.nesting import MARK, PLACEHOLDER
-from engine.programs import (
-    ASSIGNMENT,
-    CLOSING_KEYWORDS,
-    DECLARATIONS,
-    HEADERS,
-    KEYWORDS,
-    PREFIXES,
-    RUNNERS,
-    interprets,
-    program_name,
-    script_in,
-    sinks_of,
-    unwrap,
-)
-from engine.readers import NEUTRAL, only_reads
-from engine.shell import Command, is_live, parse, rest_of, spelled, split
+from engine.programs import PLAIN_PROGRAMS, RUNNERS, interprets, script_in
+from engine.readers import CHECKED, NEUTRAL, READERS, only_reads
+from engine.shell import Command, Redirect, is_live, parse, spelled, split
+from engine.sinks import OUTPUT_PROGRAMS, is_generic, named_sink, sinks_of
 from engine.urls import find_urls
 from engine.variables import Variables
+from engine.wrappers import CLOSING_KEYWORDS, DECLARATIONS, HEADERS, KEYWORDS, assignment_in, program_name, unwrap
 
 MAX_SCRIPT_DEPTH = 4
 """How deep ``bash -c "bash -c …"`` is looked through. Each level reads its text again, so there must be a bound."""
 
-_GENERIC_SINK = re.compile(r"/dev/(?:null|std\w+|zero|full|tty|fd/.*)|/proc/self/fd/.*|-|(?i:nul|\$null)|", re.DOTALL)
+MAX_QUOTED_LINE = 512
+"""A longer line is named by a digest where a URL's request has to name it."""
+
 _WRITING = frozenset({">", ">>", ">|", "1>", "1>>", "1>|", "&>", "&>>", ">&"})
-_HERE = re.compile(r"\A(?:\.[/\\]++)++")
-_AROUND = re.compile(r"/(?:\.?/)++")
+_PASSES_ON = frozenset({"cat", "tee"})
 _JOINTS = (" ; ", " && ", " || ", " | ", " & ")
 _COMPOSED = re.compile(
     r"""
@@ -77,37 +70,52 @@ class CommandLine(Struct, frozen=True):
 
 def read_command(command: str) -> CommandLine:
     """Read any text as a command line. Never raises."""
-    reading = _Reading(command)
-    text = reading.line(command, depth=0)
-    return reading.result(text)
+    reading = _Reading("//" in command)
+    return reading.result(reading.line(command))
 
 
-class _Reading:
+_CLIENT, _READER, _NEUTRAL, _PLAIN, _OTHER = "client", "reader", "neutral", "plain", "other"
+_KINDS = (
+    dict.fromkeys(PLAIN_PROGRAMS, _PLAIN)
+    | dict.fromkeys(READERS, _READER)
+    | dict.fromkeys(NEUTRAL | CLOSING_KEYWORDS, _NEUTRAL)
+    | dict.fromkeys(RUNNERS | OUTPUT_PROGRAMS | HEADERS | DECLARATIONS | CHECKED, _OTHER)
+    | dict.fromkeys(CLIENTS, _CLIENT)
+)
+"""What has to be asked of the programs that are known. Most commands begin with one of them, spelled just so."""
+
+
+class _Reading(Struct):
     """What has been found so far."""
 
-    def __init__(self, source: str) -> None:
-        self.verb = ""
-        self.urls: dict[tuple[str, str, bool], None] = {}
-        self.sinks: dict[str, None] = {}
-        self.fetches = self.asks_http_code = self.reads = self.acts = False
-        self.may_hold_urls = "//" in source
-        self.alone = False
-        self.nested_texts: list[str] = []
-        self.variables = Variables()
+    may_hold_urls: bool
+    verb: str = ""
+    urls: dict[tuple[str, str, bool], None] = {}
+    sinks: dict[str, None] = {}
+    fetches: bool = False
+    asks_http_code: bool = False
+    reads: bool = False
+    acts: bool = False
+    variables: Variables = field(default_factory=Variables)
+
+    # Where in the line the reading is:
+    depth: int = 0
+    """How many scripts inside scripts."""
+    alone: bool = False
+    """In a command that is all of its line."""
+    fed: bool = False
+    """In a command whose arguments come out of a pipe."""
+    document: str | None = None
+    """Behind a command that pipes this on: ``cat <<EOF | sh``."""
+    nested_texts: list[str] = []
 
     def result(self, text: str) -> CommandLine:
-        """The findings. A URL that the line completes is known only together with the whole line."""
         for url in self.variables.unused_urls():
             self.urls[url, "", "$" in url] = None
         return CommandLine(
             self.verb,
             text,
-            tuple(
-                [
-                    RequestUrl(url, f"{request} {text}".strip() if depends else request)
-                    for url, request, depends in self.urls
-                ]
-            ),
+            _requests(self.urls, text) if self.urls else (),
             tuple(self.sinks),
             self.fetches,
             self.reads and not self.acts and not self.sinks,
@@ -116,23 +124,23 @@ class _Reading:
 
     # -- lines -------------------------------------------------------------------------------------------------------
 
-    def line(self, source: str, depth: int) -> str:
-        """Read a line or a script inside one; return its canonical text."""
+    def line(self, source: str) -> str:
+        """Read a line, or a script inside one; return its canonical text."""
         script = parse(source)
         if not script.nested:
-            return self._commands(script.commands, depth)
+            return self._commands(script.commands)
         outer_texts, self.nested_texts = self.nested_texts, []
         outer_verb, self.verb = self.verb, ""
         for nested in script.nested:
             content = nested.content
             if nested.program:
-                content = self._commands(split(content, script.nested), depth)
+                content = self._commands(split(content, script.nested))
             elif nested.opening == "<<" and ("$(" in content or "`" in content):
                 self.acts = True
             opening, closing = ("$(", ")") if nested.opening == "`" else (nested.opening, nested.closing)
             self.nested_texts.append(f"{opening}{self._with_nested(content)}{closing}")
         nested_verb, self.verb = self.verb, outer_verb
-        text = self._with_nested(self._commands(script.commands, depth))
+        text = self._with_nested(self._commands(script.commands))
         self.verb = self.verb or nested_verb
         self.nested_texts = outer_texts
         return text
@@ -140,125 +148,165 @@ class _Reading:
     def _with_nested(self, text: str) -> str:
         return PLACEHOLDER.sub(lambda mark: self.nested_texts[int(mark[1])], text) if MARK in text else text
 
-    def _commands(self, commands: list[Command], depth: int) -> str:
+    def _commands(self, commands: list[Command]) -> str:
         self.alone = len(commands) == 1
         pieces: list[str] = []
         for command in commands:
-            text = self._command(command, depth)
+            words, ending = command.words, command.ending
+            if not words:
+                text = ""
+            elif kind := _KINDS.get(words[0]):
+                text = self._run(kind, words[0], words, command)
+            else:
+                text = self._prefixed(command)
+            if command.redirects:
+                redirects = self._redirects(command.redirects)
+                text = f"{text} {redirects}" if text else redirects
+                self.document = _document(command) if ending == "|" and words and words[0] in _PASSES_ON else None
             if text:
                 pieces.append(text)
-            if command.ending and not (command.ending == ";" and text in KEYWORDS):
-                pieces.append(command.ending)
+            if ending and not (ending == ";" and text in KEYWORDS):
+                pieces.append(ending)
         if pieces and pieces[-1] == ";":
             pieces.pop()
         return " ".join(pieces)
 
-    # -- simple commands ---------------------------------------------------------------------------------------------
-
-    def _command(self, command: Command, depth: int) -> str:
-        words, redirects = command.words, command.redirects
-        if not redirects:
-            return self._simple(words, None, depth) if words else ""
-        document = None
+    def _redirects(self, redirects: Sequence[Redirect]) -> str:
         pieces: list[str] = []
         for redirect in redirects:
             operator, target = redirect.operator, redirect.target
-            if operator in {"<<", "<<<"}:
-                document = target
-            elif operator in _WRITING:
+            if operator[-1] == "&" and target[:1].isdigit():
+                pieces.append(f"{operator}{target}")
+                continue
+            if operator in _WRITING:
                 self._add_sink(self.variables.complete(target))
-            elif ">" in operator and operator[-1] != "&" and not _GENERIC_SINK.fullmatch(target):
+            elif ">" in operator and not is_generic(target):
                 self.acts = True
-            joint = "" if operator[-1] == "&" else " "
-            pieces.append(f"{operator}{joint}{spelled((target,))}")
-        text = self._simple(words, document, depth) if words else ""
-        return " ".join([text, *pieces]) if text else " ".join(pieces)
+            pieces.append(f"{operator} {spelled((target,))}")
+        return " ".join(pieces)
 
-    def _simple(self, words: list[str], document: str | None, depth: int) -> str:
-        first = words[0]
-        start, fed, keywords = 0, False, ""
-        if first in PREFIXES or "=" in first or "/" in first or first[:1] == "$":
-            prefix = unwrap(words)
-            start, fed = prefix.start, prefix.fed
-            keywords = " ".join(prefix.keywords)
-            self._assign(words[:start])
-            if start == len(words):
-                return spelled(words)
-            if len(words) == 3 and words[1] == "=":  # PowerShell's assignment
-                self.variables.assign(first[1:], words[2])
-                return spelled(words)
+    # -- simple commands ---------------------------------------------------------------------------------------------
+
+    def _prefixed(self, command: Command) -> str:
+        """Read a command that may have keywords, assignments and wrappers in front."""
+        words = command.words
+        prefix = unwrap(words)
+        for name, value in prefix.assignments:
+            self.variables.assign(name, value)
+        start, keywords = prefix.start, prefix.keywords
+        if start == len(words):
+            return spelled(words)
+        if keywords:
+            self.alone = False
         verb = program_name(words[start])
-        arguments = words[start + 1 :]
-        if verb in HTTP_CLIENTS:
-            text = self._fetch(verb, arguments, document, fed=fed)
-        elif verb in RUNNERS and depth < MAX_SCRIPT_DEPTH and (script := script_in(verb, arguments, document)):
-            alone = self.alone and not keywords and document is None
-            text = self._script(script, depth, alone=alone)
+        outer_fed, self.fed = self.fed, self.fed or prefix.fed
+        text = self._run(_KINDS.get(verb, _OTHER), verb, words[start:] if start else words, command)
+        self.fed = outer_fed
+        return f"{' '.join(keywords)} {text}" if keywords else text
+
+    def _run(self, kind: str, verb: str, words: list[str], command: Command) -> str:
+        """Read a command that begins with its program; return its canonical text."""
+        document = _document(command) if command.redirects else None
+        if self.document is not None:
+            document, self.document = self.document if document is None else document, None
+        if kind == _CLIENT:
+            text = self._fetch(verb, words, document)
         else:
-            text = spelled(words[start:] if start else words)
-            self._program(verb, arguments, document, fed=fed)
-        if not self.verb and verb not in CLOSING_KEYWORDS:
+            text = spelled(words) if command.quoted else " ".join(words)
+            if self.may_hold_urls and ("//" in text or "$" in text or document is not None):
+                self._find_urls(verb, words, document)
+            if kind == _READER:
+                self.reads = True
+            elif kind == _PLAIN:
+                self.acts = True
+            elif kind == _OTHER:
+                text = self._look_closer(verb, words, document, command) or text
+        if not self.verb:
             self.verb = verb
-        return f"{keywords} {text}" if keywords else text
+        return text
 
-    def _fetch(self, verb: str, arguments: list[str], document: str | None, *, fed: bool) -> str:
-        self.fetches = self.acts = True
-        fetch = read_fetch(verb, arguments, document, self.variables.complete)
-        for target in fetch.targets:
-            self.urls[target.url, target.request, target.depends or fed] = None
-        for sink in fetch.sinks:
-            self._add_sink(sink)
-        self.asks_http_code = self.asks_http_code or fetch.asks_http_code
-        return f"{verb} {spelled(fetch.words)}" if fetch.words else verb
-
-    def _script(self, script: tuple[str, list[str]], depth: int, *, alone: bool) -> str:
-        source, arguments = script
-        text = self.line(source, depth + 1)
-        if not alone and any(mark in text for mark in _JOINTS):
-            text = f"( {text} )"
-        return f"{text} {spelled(arguments)}" if arguments else text
-
-    def _program(self, verb: str, arguments: list[str], document: str | None, *, fed: bool) -> None:
-        if self.may_hold_urls:
-            self._find_urls(verb, arguments, document, fed=fed)
+    def _look_closer(self, verb: str, words: list[str], document: str | None, command: Command) -> str:
+        """Read what a program does with its arguments; return the text of a script that it runs."""
+        arguments = words[1:]
+        if verb in RUNNERS and self.depth < MAX_SCRIPT_DEPTH:
+            script = script_in(verb, arguments, document)
+            if script is not None:
+                return self._script(*script, alone=self.alone and not command.redirects)
         for sink in sinks_of(verb, arguments):
             self._add_sink(self.variables.complete(sink))
         if verb in HEADERS:
             self.variables.forget(arguments[0] if arguments else "")
         elif verb in DECLARATIONS:
-            self._assign(arguments)
-        elif verb in NEUTRAL or verb in CLOSING_KEYWORDS:
-            pass
+            for word in arguments:
+                if assignment := assignment_in(word):
+                    self.variables.assign(*assignment)
         elif only_reads(verb, arguments):
             self.reads = True
         else:
             self.acts = True
+        return ""
 
-    def _find_urls(self, verb: str, arguments: list[str], document: str | None, *, fed: bool) -> None:
+    def _script(self, source: str, arguments: list[str], *, alone: bool) -> str:
+        outer_alone = self.alone
+        self.depth += 1
+        text = self.line(source)
+        self.depth -= 1
+        self.alone = outer_alone
+        if not alone and any(joint in text for joint in _JOINTS):
+            text = f"( {text} )"
+        return f"{text} {spelled(arguments)}" if arguments else text
+
+    def _fetch(self, verb: str, words: list[str], document: str | None) -> str:
+        self.fetches = self.acts = True
+        fetch = read_fetch(verb, words, document, self.variables.complete)
+        for url, request, depends in fetch.targets:
+            self.urls[url, request, depends or self.fed] = None
+        for sink in fetch.sinks:
+            self._add_sink(sink)
+        if fetch.asks_http_code:
+            self.asks_http_code = True
+        return f"{verb} {spelled(fetch.words)}" if fetch.words else verb
+
+    def _find_urls(self, verb: str, words: list[str], document: str | None) -> None:
         program = interprets(verb)
-        texts = arguments if document is None or not program else [*arguments, document]
-        for text in texts:
+        for text in words if document is None or not program else [*words, document]:
             if "//" not in text and "$" not in text:
                 continue
             completed = self.variables.complete(text)
             urls = find_urls(completed)
             if not urls:
                 continue
-            composed = fed or (program and _COMPOSED.search(completed) is not None)
-            live = is_live(completed)
+            composed = self.fed or (program and _COMPOSED.search(completed) is not None)
+            holes = "$" in completed and is_live(completed)
             for url in urls:
-                depends = composed or (live and "$" in url) or (program and "{" in url)
+                depends = composed or "{}" in url or (holes and "$" in url) or (program and "{" in url)
                 self.urls[url, "", depends] = None
 
-    def _assign(self, words: list[str]) -> None:
-        for word in words:
-            name = ASSIGNMENT.match(word)
-            if name:
-                self.variables.assign(name[1], rest_of(word, name.end()))
-
     def _add_sink(self, path: str) -> None:
-        if _GENERIC_SINK.fullmatch(path) or MARK in path or "$(" in path:
-            return  # a computed name names no one place
-        path = _AROUND.sub("/", _HERE.sub("", path, count=1))
-        if path:
-            self.sinks[path] = None
+        if sink := named_sink(path):
+            self.sinks[sink] = None
+
+
+def _document(command: Command) -> str | None:
+    """The command's here-document or here-string."""
+    for redirect in command.redirects:
+        if redirect.operator in {"<<", "<<<"}:
+            return redirect.target
+    return None
+
+
+def _requests(found: dict[tuple[str, str, bool], None], text: str) -> tuple[RequestUrl, ...]:
+    """The URLs with what is requested of each. What the line completes is named by the whole line."""
+    line = ""
+    requests: list[RequestUrl] = []
+    for url, request, depends in found:
+        if depends:
+            line = line or (text if len(text) <= MAX_QUOTED_LINE else _digest(text))
+            requests.append(RequestUrl(url, f"{request} {line}" if request else line))
+        else:
+            requests.append(RequestUrl(url, request))
+    return tuple(requests)
+
+
+def _digest(text: str) -> str:
+    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]

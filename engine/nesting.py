@@ -25,15 +25,19 @@ _SIGNS = re.compile(r"`|[$<>(=]\(|\$\{|<<")
 
 _OUTSIDE = re.compile(
     r"""
-      (?P<skip> \\. | '[^']*+'? | \$'(?:[^'\\]++|\\.)*+'? | (?<![^\s;&|()<>])\#[^\n]*+ | \$\{\w++\} | <<< )
+    [^\\'"$`(){}<>=\#\n]*+ (?:
+      (?P<mark> ["()}\n] )
+    | (?P<skip> \\. | '[^']*+'? | \$'(?:[^'\\]++|\\.)*+'? | (?<![^\s;&|()<>])\#[^\n]*+ | \$\{\w++\} | <<< )
     | (?P<open> \$\(\(? | \(\( | ` | \$\{ | [<>]\( | (?<=[\w+])=\( )
     | (?P<document> <<-?[ \t]*+ (?P<delimiter> (?:[^\s;&|<>()'"\\`]|'[^'\n]*+'|"[^"\n]*+"|\\.)++ ) )
-    | (?P<mark> ["()}\n] )
+    | .
+    )
     """,
     re.VERBOSE | re.DOTALL,
 )
 _INSIDE_QUOTES = re.compile(
-    r"""(?P<skip> \\. | \$\{\w++\} ) | (?P<open> \$\(\(? | ` | \$\{ ) | (?P<mark> " )""", re.VERBOSE | re.DOTALL
+    r"""[^\\"$`]*+ (?: (?P<mark> " ) | (?P<skip> \\. | \$\{\w++\} ) | (?P<open> \$\(\(? | ` | \$\{ ) | . )""",
+    re.VERBOSE | re.DOTALL,
 )
 _CLOSERS = {"$(": ")", "<(": ")", ">(": ")", "=(": ")", "$((": ")", "((": ")", "${": "}", "`": "`"}
 _PROGRAMS = frozenset({"$(", "<(", ">(", "`"})
@@ -90,15 +94,15 @@ class _Walk:
         source, position = self.source, 0
         while True:
             pattern = _INSIDE_QUOTES if self.stack[-1].opening == '"' else _OUTSIDE
-            match = pattern.search(source, position)
+            match = pattern.match(source, position)
             if match is None:
                 break
             position = match.end()
             kind = match.lastgroup
             if kind == "mark":
-                position = self._mark(match[0], position)
+                position = self._mark(source[position - 1], position)
             elif kind == "open":
-                self._open(match[0], match.start(), position)
+                self._open(match["open"], position)
             elif kind == "document":
                 self._announce(match)
         while len(self.stack) > 1:
@@ -124,14 +128,14 @@ class _Walk:
             self._close(position)
         return position
 
-    def _open(self, opening: str, start: int, end: int) -> None:
+    def _open(self, opening: str, end: int) -> None:
         frame = self.stack[-1]
         if opening == frame.opening == "`":
             self._close(end)
         elif len(self.stack) > MAX_DEPTH:
             frame.parentheses += opening.count("(")
         else:
-            frame.pieces.append(self.source[self.copied : start])
+            frame.pieces.append(self.source[self.copied : end - len(opening)])
             self.copied = end
             self.stack.append(_Frame(opening, [], parentheses=1 if opening.endswith("((") else 0))
 
@@ -164,11 +168,11 @@ class _Walk:
         frame = self.stack[-1]
         if frame.opening.endswith("(("):
             return  # a shift to the left
-        frame.pieces.append(self.source[self.copied : match.start()] + _DOCUMENT)
+        frame.pieces.append(self.source[self.copied : match.start("document")] + _DOCUMENT)
         self.copied = match.end()
         number = self._put(Nested(_DOCUMENT, "", ""))
-        delimiter = re.sub(r"""['"\\]""", "", match["delimiter"])
-        self.documents.append(_Document(number, delimiter, strips_tabs=match[0].startswith("<<-")))
+        delimiter = match["delimiter"].replace("'", "").replace('"', "").replace("\\", "")
+        self.documents.append(_Document(number, delimiter, strips_tabs=match["document"].startswith("<<-")))
 
     def _read_documents(self, start: int) -> int:
         """Take the bodies out that begin at ``start``, just after a line break; return where the line goes on."""

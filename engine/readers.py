@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from engine.programs import words_of
+from engine.words import words_of
 
-_ALWAYS = words_of(
+READERS = words_of(
     "cat tac head tail less more nl rev column fold paste join comm cut tr wc cmp diff colordiff sdiff od xxd hexdump "
     "hd strings file stat du df tree ls exa eza dir basename dirname realpath readlink grep egrep fgrep zgrep rg ag "
     "ack ripgrep zcat bzcat xzcat zstdcat gzcat zless jq bat batcat lsof ps pstree dmesg journalctl "
@@ -21,7 +21,7 @@ NEUTRAL = words_of(
 """Commands that print nothing but what the agent wrote, or nothing at all."""
 
 _GIT = words_of(
-    "log show diff status blame grep ls-files ls-tree rev-parse rev-list describe shortlog reflog cat-file show-ref "
+    "log show diff blame grep ls-files ls-tree rev-parse rev-list describe shortlog reflog cat-file show-ref "
     "name-rev whatchanged diff-tree"
 )
 _GIT_VALUES = frozenset({"-C", "-c", "--git-dir", "--work-tree", "--namespace"})
@@ -31,11 +31,11 @@ _LOG_READERS = {
     "kubectl": frozenset({"logs"}),
 }
 _FIND_ACTIONS = words_of("-exec -execdir -ok -okdir -delete -fprint -fprint0 -fprintf -fls")
-_AWK_ACTIONS = re.compile(r"\bsystem\s*+\(|\|&|\|\s*+[\"a-z]")
+_AWK_ACTIONS = re.compile(r"\bsystem\s*+\(|\|&|(?<!\|)\|(?!\|)\s*+[\"a-z]")
 _AWK_STATEMENT_END = re.compile(r"[;}\n]")
 _SED_WRITES = re.compile(
     r"""
-      (?:^|[;{}\n\d$/gpI|\#,!]) [ \t]*+ [wW] [ \t]*+ \S      # w file, s/a/b/w file
+      (?:^|[;{}\n\d$/gpI|\#,!]) [ \t]*+ [wW] [ \t]++ \S      # w file, s/a/b/w file
     | (?:^|[;{}\n\d$/!]) [ \t]*+ e (?:\s|;|$)               # e command
     | [/|\#,][gpIm\d]*+ e [gpIm\d]*+ [ \t]*+ (?:;|$)         # s/a/b/e
     """,
@@ -72,16 +72,21 @@ def _awk_acts(program: str) -> bool:
 
 
 def _sed(words: list[str]) -> bool:
-    for word in words:
+    scripts: list[str] = []
+    operands: list[str] = []
+    rest = iter(words)
+    for word in rest:
         if word.startswith("--"):
             if word.startswith(("--in-place", "--file")):
                 return False
-        elif word.startswith("-"):
-            if "i" in word or "f" in word:
-                return False
-        elif _SED_WRITES.search(word):
+            scripts.append(word.partition("=")[2])
+        elif word[:1] != "-" or word == "-":
+            operands.append(word)
+        elif "i" in word or "f" in word:
             return False
-    return True
+        elif word[-1] == "e":
+            scripts.append(next(rest, ""))
+    return not any(map(_SED_WRITES.search, scripts or operands[:1]))
 
 
 def _sort(words: list[str]) -> bool:
@@ -111,10 +116,12 @@ _CHECKS: dict[str, Callable[[list[str]], bool]] = {
 }
 
 
+CHECKED = _CHECKS.keys() | _LOG_READERS.keys()
+"""Programs that only read with some arguments."""
+
+
 def only_reads(verb: str, words: list[str]) -> bool:
-    """Whether a command with these arguments is a pure reader, redirects aside."""
-    if verb in _ALWAYS:
-        return True
+    """Whether a command with these arguments is a pure reader, redirects aside. ``READERS`` always are one."""
     if verb in _LOG_READERS:
         return bool(words) and words[0] in _LOG_READERS[verb]
     check = _CHECKS.get(verb)

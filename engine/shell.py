@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
-from engine.nesting import MARK, PLACEHOLDER, Nested, flatten, nests
+from engine.nesting import MARK, Nested, flatten, nests
 
 _BLANK = r"[ \t\r]"
 _EXOTIC = "\x0b\x0c\x1c-\x1f\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
@@ -26,7 +26,8 @@ _TOKEN = re.compile(
     rf"""
       ( {_PLAIN} (?: {_BLANK}++ {_PLAIN} )*+ {_BLANK}*+ )        # plain words with the blanks behind them
     | ( (?: && | (?!&>)[\n;&|()] )++ ) {_BLANK}*+               # what ends a command; several may be glued together
-    | ( &>>? | [0-9]*+ (?: >&(?:[0-9]++|-) | <<<? | <[>&]? | >[>|&]? ) ) {_BLANK}*+       # a redirect
+    | ( &>>?                                                     # a redirect, with what is glued to it
+      | [0-9]*+ (?: >&(?:[0-9]++|-) | <<{MARK}[0-9]++{MARK} | <<<? | <[>&]? | >[>|&]? ) ) {_BLANK}*+
     | \#[^\n]*+
     | \\\r?\n
     | ( (?: [^ \t\r\n;&|<>()'"\\$]++                             # a word with something quoted in it
@@ -78,12 +79,17 @@ class Redirect(Struct, frozen=True):
     target: str
 
 
-class Command(Struct):
+_ERRORS_TOO = Redirect("2>&", "1")
+
+
+class Command(Struct, frozen=True):
     """A simple command, and the operator that ends it (empty at the end of the text)."""
 
     words: list[str]
-    redirects: list[Redirect]
+    redirects: Sequence[Redirect] = ()
     ending: str = ""
+    quoted: bool = False
+    """Some of the words are ``Quoted``."""
 
 
 class Script(Struct, frozen=True):
@@ -105,91 +111,71 @@ def parse(source: str) -> Script:
 
 def split(text: str, nested: list[Nested]) -> list[Command]:
     """The simple commands of a flat text, in order."""
-    line = _Line(nested)
-    commands, words = line.commands, line.words
-    simple = "[[" not in text
-    for plain, separators, redirect, quoted in _TOKEN.findall(text):
+    commands: list[Command] = []
+    words: list[str] = []
+    signs: list[tuple[int, str]] = []
+    quoted = False
+    conditional = "[[" in text
+    for plain, separators, redirect, word in _TOKEN.findall(text):
         if plain:
             words += plain.split()
-        elif quoted:
-            words.append(unquote(quoted))
-        elif separators:
-            ending = _ENDINGS.get(separators)
-            if ending and words and simple and not line.redirected:
-                commands.append(Command(words, [], ending))
-                words = line.words = []
-            else:
-                line.separate(separators)
-                words = line.words
+        elif word:
+            words.append(unquote(word))
+            quoted = True
+        elif conditional and _in_condition(words):
+            words.append(redirect or separators)
         elif redirect:
-            line.redirect(redirect)
-    line.end("")
+            signs.append((len(words), redirect))
+        elif separators:
+            for separator in (separators,) if separators in _ENDINGS else _SEPARATOR.findall(separators):
+                command = Command(words, (), _ENDINGS.get(separator, separator), quoted)
+                if words and not signs:
+                    commands.append(command)
+                else:
+                    _add(commands, _redirected(command, signs, nested) if signs else command)
+                words, signs, quoted = [], [], False
+    command = Command(words, (), "", quoted)
+    _add(commands, _redirected(command, signs, nested) if signs else command)
     return commands
 
 
-class _Line:
-    """The simple commands that are complete, and the one that is being read."""
-
-    __slots__ = ("awaited", "commands", "nested", "redirected", "redirects", "words")
-
-    def __init__(self, nested: list[Nested]) -> None:
-        self.nested = nested
-        self.commands: list[Command] = []
-        self.words: list[str] = []
-        self.redirects: list[Redirect] = []
-        self.awaited: dict[int, str] = {}
-        """The redirects that wait for their target, by its place among the words."""
-        self.redirected = False
-
-    def redirect(self, operator: str) -> None:
-        """Note a redirect: ``2>&1`` is complete, ``>`` awaits the next word as its target."""
-        words = self.words
-        if _in_condition(words):
-            words.append(operator)
-            return
-        self.redirected = True
-        sign, _, descriptor = operator.partition("&")
-        if descriptor and sign:
-            self.redirects.append(Redirect(f"{sign}&", descriptor))
-        else:
-            self.awaited[len(words)] = operator
-
-    def separate(self, separators: str) -> None:
-        """Act on separators that follow each other at once."""
-        for separator in (separators,) if separators in _ENDINGS else _SEPARATOR.findall(separators):
-            if _in_condition(self.words):
-                self.words.append(separator)
-            else:
-                self.end(_ENDINGS.get(separator, separator))
-
-    def end(self, ending: str) -> None:
-        """Complete a command. An empty one counts only for the operator that it brings."""
-        words, commands = self.words, self.commands
-        if self.redirected:
-            words = self._without_targets() if self.awaited else words
-            commands.append(Command(words, self.redirects, ending))
-            self.redirects, self.redirected = [], False
-        elif words or ending in _BRACKETS or (ending and commands and commands[-1].ending == ")"):
-            commands.append(Command(words, [], ending))
-        self.words = []
-
-    def _without_targets(self) -> list[str]:
-        words = []
-        for place, word in enumerate(self.words):
-            operator = self.awaited.get(place)
-            if operator is None:
-                words.append(word)
-                continue
-            document = PLACEHOLDER.fullmatch(word) if operator.lstrip("0123456789") == "<<" else None
-            target = literal(self.nested[int(document[1])].content) if document else word
-            self.redirects.append(Redirect(operator, target))
-        self.awaited = {}
-        return words
+def _add(commands: list[Command], command: Command) -> None:
+    """Add a command. An empty one counts only for the operator that it brings."""
+    follows_bracket = commands and commands[-1].ending == ")"
+    if command.words or command.redirects or command.ending in _BRACKETS or (command.ending and follows_bracket):
+        commands.append(command)
 
 
 def _in_condition(words: list[str]) -> bool:
     """Whether these are the words of an unfinished ``[[ … ]]``, in which ``<``, ``&&`` and ``(`` are words."""
     return "[[" in words[:3] and words[-1] != "]]"
+
+
+def _redirected(command: Command, signs: list[tuple[int, str]], nested: list[Nested]) -> Command:
+    """The command with its redirects, given their operators and the place among the words where each was read."""
+    redirects: list[Redirect] = []
+    awaited: dict[int, str] = {}
+    for place, operator in signs:
+        if operator == "2>&1":
+            redirects.append(_ERRORS_TOO)
+        elif operator[-1] == MARK:
+            redirects.append(Redirect("<<", literal(nested[int(operator.split(MARK)[1])].content)))
+        else:
+            sign, _, descriptor = operator.partition("&")
+            if sign and descriptor:
+                redirects.append(Redirect(f"{sign}&", descriptor))
+            else:
+                awaited[place] = operator
+    if not awaited:
+        return Command(command.words, redirects, command.ending, command.quoted)
+    words: list[str] = []
+    for place, word in enumerate(command.words):
+        awaiting = awaited.get(place)
+        if awaiting is None:
+            words.append(word)
+            continue
+        redirects.append(Redirect(awaiting, word))
+    return Command(words, redirects, command.ending, command.quoted)
 
 
 def unquote(raw: str) -> Quoted:
