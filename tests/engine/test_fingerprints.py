@@ -322,7 +322,7 @@ def test_no_secret_reaches_a_fingerprint(tool: str, args: dict[str, Any], secret
         st.sampled_from(
             [
                 "curl -u bob:{} https://a.example",
-                "curl -H 'Authorization: Bearer {}' https://a.example/x -o /srv/{}"[:50],
+                "curl -H 'Authorization: Bearer {}' https://a.example/x",
                 "curl https://a.example/?token={}",
                 "curl -d 'password={}' https://a.example/login",
                 "git clone https://bob:{}@a.example/r",
