@@ -55,7 +55,7 @@ class ConsoleApp(App[int]):
     TITLE = "breaker"
     CSS_PATH = "console.tcss"
     AUTO_FOCUS = ""
-    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (80, "-normal"), (108, "-wide")]  # noqa: RUF012 - as Textual has it
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (80, "-normal"), (120, "-wide")]  # noqa: RUF012 - as Textual has it
     VERTICAL_BREAKPOINTS = [(0, "-low"), (28, "-middle"), (44, "-tall")]  # noqa: RUF012 - as Textual has it
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+q", "leave", "Quit", show=False, priority=True),
@@ -140,11 +140,8 @@ class ConsoleApp(App[int]):
         self.trouble = why
         if not self.was_live:
             self.exit(1)
-        closed: list[Event | Snapshot] = [
-            AskClosed(self.clock(), ask.id, ask.agent, "unattended", 0) for ask in self.state.asks.values()
-        ]
-        reduce(self.state, closed)
-        self.asking.happened(closed)
+        asks = self.state.asks.values()
+        self.asking.happened([AskClosed(self.clock(), ask.id, ask.agent, "unattended", 0) for ask in asks])
 
     def _facts(self) -> Facts:
         started = self.was_live or self.source.observes
@@ -153,7 +150,7 @@ class ConsoleApp(App[int]):
             standing="gone" if self.gone else "live" if started else "starting",
             trouble=self.trouble or self.state.config.error,
             agents=len(self.state.agents),
-            waiting=len(self.asking.prompt.waiting),
+            waiting=len(self.state.asks if self.source.observes else self.asking.prompt.waiting),
             hidden=self.asking.hidden,
             paused=self.main.paused,
             observes=self.source.observes,

@@ -52,8 +52,8 @@ class Asking:
         return done.taken
 
     def happened(self, batch: list[Event | Snapshot]) -> None:
-        """Tell the prompt of the events that are about asks."""
-        for event in batch:
+        """Tell the prompt of the events that are about asks, if this console may answer any."""
+        for event in batch if not self._app.source.observes else ():
             if isinstance(event, AskOpened | AskClosed | Snapshot):
                 self.feed(event)
 

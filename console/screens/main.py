@@ -55,7 +55,6 @@ class MainScreen(Screen[None]):
         self.panel = PromptPanel(id="prompt")
         self.filter_line = FilterLine(id="filter")
         self.paused = False
-        self.ready = False
         self._now = 0.0
 
     def compose(self) -> ComposeResult:
@@ -73,7 +72,6 @@ class MainScreen(Screen[None]):
         yield Footer(show_command_palette=False)
 
     def on_mount(self) -> None:
-        self.ready = True
         self.stream.focus()
         self.call_after_refresh(self.console_app.source.start)
 
@@ -97,6 +95,11 @@ class MainScreen(Screen[None]):
         reserve = self.panel.covers_lines
         if reserve != self.stream.reserve:
             self.stream.make_room(reserve)
+
+    @property
+    def ready(self) -> bool:
+        """Whether there is something to draw on: it is mounted, and not being taken down."""
+        return self.is_mounted and self.panel.is_attached
 
     @property
     def console_app(self) -> ConsoleApp:
@@ -161,16 +164,12 @@ class MainScreen(Screen[None]):
         if action == "follow":
             return not self.stream.following
         if action == "show_asks":
-            return self.status.facts.hidden
+            return self.console_app.asking.hidden
         if action == "copy":
-            return self.stream.has_focus and self._copyable()
+            return self.stream.has_focus
         if action == "unfilter":
             return bool(self.stream.view.filter)
         return True
-
-    def _copyable(self) -> bool:
-        row = self.row()
-        return row is not None and self.state.records.get(row.number) is not None
 
     def action_show_asks(self) -> None:
         self.console_app.show_asks()

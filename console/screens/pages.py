@@ -28,10 +28,13 @@ class PageScreen(Screen[None]):
         Binding("escape,q,left", "back", "Back", key_display="esc"),
     ]
 
+    STEPS: ClassVar[bool] = False
+    """Whether the cursor goes from target to target."""
+
     def __init__(self, state: State) -> None:
         super().__init__()
         self.state = state
-        self.page = Page()
+        self.page = Page(steps=self.STEPS)
         self.status = StatusLine(id="status")
         self.now = 0.0
         self._written: object = None

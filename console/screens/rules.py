@@ -49,6 +49,7 @@ WORDS: dict[What, str] = {
 class RulesScreen(PageScreen):
     """Exemptions, refusals and turns, over all agents."""
 
+    STEPS = True
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("u", "propose", "Undo…"),
         Binding("z", "propose_reset", "Reset its turn…"),

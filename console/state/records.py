@@ -85,7 +85,7 @@ def _parts(value: Any) -> Iterator[Any]:
 
 def cut(value: Any) -> Any:
     """A value of which no more than ``ARGUMENTS_KEPT`` characters are left; what is missing says so."""
-    return _cut(value, [ARGUMENTS_KEPT], DEPTH_KEPT)
+    return _cut(value, [ARGUMENTS_KEPT], DEPTH_KEPT - 2)
 
 
 def _cut(value: Any, left: list[int], depth: int) -> Any:

@@ -262,6 +262,7 @@ class View(Sequence[int]):
     @overload
     def __getitem__(self, index: slice) -> Sequence[int]: ...
     def __getitem__(self, index: int | slice) -> int | Sequence[int]:
-        if self.filter:
-            return self._numbers[index]
-        return range(self._stream.first, self._stream.first + len(self))[index]
+        there = range(len(self))[index]
+        if isinstance(there, range):
+            return [self[one] for one in there]
+        return self._numbers[there] if self.filter else self._stream.first + there

@@ -24,7 +24,7 @@ class FilterLine(Input):
         """Typing is done."""
 
     def __init__(self, *, id: str) -> None:  # noqa: A002 - Textual's name
-        super().__init__(placeholder=HINT, id=id, compact=True)
+        super().__init__(placeholder=HINT, id=id, compact=True, select_on_focus=False)
         self.display = False
         self.border_title = Content("filter")
 

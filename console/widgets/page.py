@@ -13,23 +13,45 @@ LABEL = 13
 
 
 class Page(Lines):
-    """Lines made beforehand; one that leads somewhere says where (``target``)."""
+    """Lines made beforehand; one that leads somewhere says where (``target``).
 
-    def __init__(self, *, id: str = "page") -> None:  # noqa: A002 - Textual's name
+    With ``steps`` the cursor goes from one line that leads somewhere to the next.
+    """
+
+    def __init__(self, *, id: str = "page", steps: bool = False) -> None:  # noqa: A002 - Textual's name
         super().__init__(id=id)
+        self.steps = steps
         self._pages: list[tuple[tuple[Piece, ...], Hashable]] = []
         self._version = 0
 
     def fill(self, lines: Iterable[tuple[Sequence[Piece], Hashable]]) -> None:
-        """Show these lines instead of those that were there; where one has scrolled to stays."""
+        """Show these lines instead of those that were there. The cursor stays on its target, or goes to one before."""
+        under = self.target(self.cursor)
         self._pages = [(tuple(pieces), target) for pieces, target in lines]
         self._version += 1
-        self.cursor = min(self.cursor, max(len(self._pages) - 1, 0))
         self.recount()
+        if self.steps:
+            self._find(under)
+        self.cursor = min(self.cursor, max(len(self._pages) - 1, 0))
+
+    def _find(self, under: Hashable) -> None:
+        places = [index for index, (_, target) in enumerate(self._pages) if target is not None]
+        same = [index for index in places if self.target(index) == under]
+        before = [index for index in places if index <= self.cursor]
+        self.cursor = next(iter(same or before[-1:] or places), 0)
 
     def target(self, index: int) -> Hashable:
         """Where a line leads, None when nowhere."""
         return self._pages[index][1] if 0 <= index < len(self._pages) else None
+
+    def action_cursor(self, by: int) -> None:
+        if not self.steps:
+            super().action_cursor(by)
+            return
+        for index in range(self.cursor + by, len(self._pages) if by > 0 else -1, by):
+            if self.target(index) is not None:
+                self.cursor = index
+                return
 
     def count(self) -> int:
         return len(self._pages)

@@ -6,8 +6,6 @@ screen was refreshed since. Keys do not come here; the application hands them to
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from textual import events
 from textual.message import Message
 from textual.strip import Strip
@@ -109,6 +107,11 @@ class PromptPanel(Inked):
         """How many lines of the stream it stands over."""
         return self.outer_size.height if self.display and not self.reserved else 0
 
+    @property
+    def lines_shown(self) -> list[str]:
+        """Its lines as plain text."""
+        return [" " * MARGIN + "".join(text for text, _ in line.pieces) for line in self._lines]
+
     # -- laying out -------------------------------------------------------------------------------------------
 
     def _lay_out(self) -> None:
@@ -178,8 +181,3 @@ class PromptPanel(Inked):
         event.stop()
         if self.whole_of:
             self.scroll_call(-3)
-
-
-def texts(lines: Sequence[Line]) -> list[str]:
-    """The lines as plain text."""
-    return ["".join(text for text, _ in line.pieces) for line in lines]

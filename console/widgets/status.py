@@ -84,7 +84,9 @@ class StatusLine(Inked):
     def _waiting(self) -> list[Piece]:
         facts = self.facts
         if not facts.waiting:
-            return [("nothing waits for you ", "dim")]
+            return [("nothing waits " if facts.observes else "nothing waits for you ", "dim")]
+        if facts.observes:
+            return [(f" ◆ {facts.waiting} open ask{'' if facts.waiting == 1 else 's'} ", "alarm")]
         words = f"◆ {facts.waiting} wait{'s' if facts.waiting == 1 else ''} for you"
         how = " · esc: back to it" if facts.away else " · s shows" if facts.hidden else ""
         return [(f" {words}{how} ", "alarm")]

@@ -42,7 +42,7 @@ COLUMNS = ((140, (27, 13, 42)), (100, (17, 11, 30)), (72, (11, 7, 20)), (0, (0, 
 class StreamList(Lines):
     """One line an event, a call's line changing until its result is there."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("end,G,f", "follow", "Follow", show=False)]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("end,G", "follow", "Follow", show=False)]
 
     class Scrolled(Message):
         """Following began or ended."""
@@ -54,6 +54,7 @@ class StreamList(Lines):
         self.following = True
         self.reserve = 0
         """Lines at the bottom that something covers: while it follows, the newest line stays above them."""
+        self._under = 0
         self._version = -1
         self._seen_end = 0
 
@@ -84,18 +85,17 @@ class StreamList(Lines):
         if stream.version == self._version and self.view.complete:
             return
         self._version = stream.version
-        under = self.row_at(self.cursor)
         self.view.update()
-        if not self.following and under is not None:
-            self._keep_in_place(under.number)
+        if not self.following:
+            self._keep_in_place()
         self.recount()
         if self.following:
             self._to_end()
         self.title()
 
-    def _keep_in_place(self, number: int) -> None:
+    def _keep_in_place(self) -> None:
         """Old rows have left the ring above the cursor: scroll with them, so that nothing moves in sight."""
-        moved = self.view.index_of(number) - self.cursor
+        moved = self.view.index_of(self._under) - self.cursor
         if moved:
             top = self.scroll_offset.y + moved
             self.set_reactive(type(self).cursor, max(self.cursor + moved, 0))
@@ -106,6 +106,7 @@ class StreamList(Lines):
         self._seen_end = self.state.stream.end
         last = max(len(self.view) - 1, 0)
         self.set_reactive(type(self).cursor, last)
+        self._mark_under()
         self.scroll_to(y=max(self.count() - self.scrollable_content_region.height, 0), animate=False, force=True)
 
     def make_room(self, reserve: int) -> None:
@@ -122,8 +123,13 @@ class StreamList(Lines):
         self.refresh()
         self.title()
 
+    def _mark_under(self) -> None:
+        """Remember which row the cursor is on: its place in the list changes when old rows leave."""
+        self._under = self.view[self.cursor] if self.cursor < len(self.view) else 0
+
     def watch_cursor(self, before: int, now: int) -> None:
         super().watch_cursor(before, now)
+        self._mark_under()
         self._set_following(now >= len(self.view) - 1)
 
     def _set_following(self, following: bool) -> None:
@@ -137,7 +143,7 @@ class StreamList(Lines):
         super().watch_scroll_y(old_value, new_value)
         if new_value < old_value and self.following and new_value < self.max_scroll_y:
             self._set_following(False)
-        elif new_value >= self.max_scroll_y and not self.following and self.cursor >= len(self.view) - 1:
+        elif new_value > old_value and new_value >= self.max_scroll_y and not self.following:
             self._set_following(True)
 
     def title(self) -> None:

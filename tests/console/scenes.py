@@ -12,7 +12,7 @@ from engine.breaker import Breaker
 from engine.calls import Call, result_of
 from engine.config import DEFAULTS
 from engine.events import Event, Snapshot
-from engine.operator import Answer, AskNotOpenError
+from engine.operator import Answer, AskNotOpenError, Operator
 from engine.verdicts import Outcome, Verdict, Waiting
 
 NOON = 1_789_992_000.0
@@ -53,6 +53,10 @@ class Scene:
 
     def subscribe(self) -> Scene:
         return self
+
+    def told(self, event: Event) -> None:
+        """Report an event of the engine about itself."""
+        self._events.append(event)
 
     # -- an operator ------------------------------------------------------------------------------------------
 
@@ -98,6 +102,32 @@ class Scene:
             self.at += took
             self.breaker.settle(agent, call.id, result_of(dict(result)))
         return answer
+
+
+class SceneSource:
+    """A scene as the source of a console. ``observes`` makes it one that can only be watched."""
+
+    leaving = ("This console is the engine: it stops with it.", "Calls that wait for you are refused.")
+    failed: Exception | None = None
+
+    def __init__(self, scene: Scene, *, observes: bool = False) -> None:
+        self.name = "engine.sock"
+        self.scene = scene
+        self.observes = observes
+        self.operator: Operator | None = None if observes else scene
+        self.gone = ""
+        self.closed = False
+
+    def start(self) -> None:
+        """It is there already."""
+
+    def drain(self) -> list[Event | Snapshot]:
+        if self.gone:
+            raise ConnectionError(self.gone)
+        return self.scene.drain()
+
+    def close(self) -> None:
+        self.closed = True
 
 
 def calm() -> Scene:
