@@ -24,7 +24,8 @@ from engine.journal_parts import parts_in
 from engine.journal_reader import recover
 from engine.recovery import advance
 from engine.verdicts import Verdict, Waiting
-from tests.engine.sessions_at_random import TIGHT, Step, comparable, sessions, take, with_window
+from tests.engine.sessions_at_random import sessions
+from tests.engine.steps import TIGHT, Step, comparable, take, with_window
 
 OK = Result(value={"exitCode": 0}, text="fine")
 BAD = Result(value={"exitCode": 1}, text="broken")
