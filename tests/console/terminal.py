@@ -32,7 +32,9 @@ DEADLINE = 30.0
 _POLL = 0.05
 
 _OSC = re.compile(rb"(?:\x1b\]|\xc2\x9d)([^\x07\x1b\x9c]*)(?:\x07|\x1b\\|\xc2\x9c|\x9c)")
-_CLIENT_VARIABLES = ("TMUX", "STY", "NO_COLOR", "COLORTERM", "VTE_VERSION", "TERM_PROGRAM", "BREAKER_SOCKET")
+_CLIENT_VARIABLES = frozenset(
+    {"COLUMNS", "LINES", "TMUX", "STY", "NO_COLOR", "COLORTERM", "VTE_VERSION", "TERM_PROGRAM", "BREAKER_SOCKET"}
+)
 """Of the terminal that runs the tests: the one made here is another."""
 
 

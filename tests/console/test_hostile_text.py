@@ -103,9 +103,7 @@ def test_the_screen_draws_nothing_but_text(place: Path) -> None:
             fill(agent, payload)
         for number in range(1, len(PAYLOADS) + 1):
             terminal.wait_for(f"ask {number} of {len(PAYLOADS)}")
-            terminal.send("w")
-            terminal.wait_for("wants to run")
-            terminal.send("n")
+            terminal.send("wn")
         terminal.wait_for(f"ask 1 of {len(PAYLOADS)}")
         written = terminal.written
         titles, commands = terminal.titles, terminal.operating_system_commands()
