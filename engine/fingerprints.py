@@ -8,7 +8,6 @@ head and ends in a digest of the whole.
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from hashlib import sha256
@@ -16,12 +15,13 @@ from typing import Any
 
 from msgspec import Struct
 
+from engine.arguments import command_of, request_of, urls_of
 from engine.calls import Identity, Measure
 from engine.canonical import canonical
 from engine.commands import CommandLine, RequestUrl, read_command
 from engine.config import Config
 from engine.masking import mask, mask_head
-from engine.urls import find_urls, fold_aliases, identify_url
+from engine.urls import fold_aliases, identify_url
 
 SHELL_TOOLS = frozenset(
     {
@@ -30,24 +30,8 @@ SHELL_TOOLS = frozenset(
     }
 )
 """Tools that run a command line, in lower case; ``shellTools`` adds to them."""
-COMMAND_KEYS = ("command", "cmd", "script", "commandLine", "command_line")
-"""Where such a tool finds its command line: text, or a list of words. The first that is one of these counts."""
-
 URL_TOOL = re.compile("fetch|search|browse|web_", re.IGNORECASE)
 """The names of tools that take a URL."""
-URL_KEYS = ("url", "href", "uri")
-TEXT_WITH_URLS = "prompt"
-"""Where a tool without a URL argument has them in a sentence: Gemini CLI's ``web_fetch``."""
-METHOD_KEY = "method"
-REQUEST_KEYS = frozenset(
-    {
-        *("body", "data", "json", "payload", "form", "params", "query", "variables"),
-        *("page", "offset", "skip", "start", "start_index", "startIndex"),
-        *("cursor", "after", "before", "pageToken", "page_token"),
-    }
-)
-"""Arguments that make a URL another resource, however a tool passes a page or a body."""
-
 FINGERPRINT_CHARS = 512
 URLS_KEPT = 256
 """URLs of one call that get fingerprints; no command that a person could read has more."""
@@ -58,6 +42,7 @@ COMMAND_CHARS_REMEMBERED = 1024
 TARGETS_REMEMBERED = 2048
 TARGET_CHARS_REMEMBERED = 1024
 VERBS_REMEMBERED = 256
+VERB_CHARS_REMEMBERED = 64
 TOOLS_REMEMBERED = 1024
 TOOL_CHARS_REMEMBERED = 256
 
@@ -130,7 +115,7 @@ class Fingerprinter:
         text = canonical(kept)
         exact = _fingerprint(about.prefix, text)
         if about.shell:
-            marks = self._command(_command_of(kept), clean=exact.endswith(text))
+            marks = self._command(command_of(kept), clean=exact.endswith(text))
         elif about.takes_url:
             marks = self._request(kept)
         else:
@@ -177,11 +162,12 @@ class Fingerprinter:
         """``clean``: the command was looked through for secrets and has none."""
         line = read_command(command)
         targets = self._targets(line.urls) if line.urls else []
-        local = bool(targets) and all(target.local for target in targets)
+        local = _all_local(targets)
         relaxed = local and self._allow_local
         own: list[str] = []
         if line.verb:
-            cmd_prefix, verb = self._remembered_verb(line.verb)
+            small = len(line.verb) <= VERB_CHARS_REMEMBERED
+            cmd_prefix, verb = self._remembered_verb(line.verb) if small else _verb_forms(line.verb)
             if line.text:
                 own.append(_fingerprint(cmd_prefix, line.text, clean=clean))
             if not relaxed:
@@ -196,11 +182,11 @@ class Fingerprinter:
 
     def _request(self, args: Mapping[str, Any]) -> Marks:
         """The marks of a call that takes a URL."""
-        request = _request_of(args)
-        targets = self._targets([RequestUrl(url, request) for url in _urls_of(args)])
+        request = request_of(args)
+        targets = self._targets([RequestUrl(url, request) for url in urls_of(args)])
         if not targets:
             return _NO_MARKS
-        local = all(target.local for target in targets)
+        local = _all_local(targets)
         if local and self._allow_local:
             return Marks(local=True)
         return self._joined([_FAMILY], targets, local)
@@ -240,6 +226,11 @@ class Fingerprinter:
         return Marks(tuple(fingerprints), tuple(measures), local, line.reads_only, line.asks_http_code)
 
 
+def _all_local(targets: Sequence[Marks]) -> bool:
+    """Whether there are URLs and all are local. Of so many that some were not looked at, nobody can say so."""
+    return 0 < len(targets) < URLS_KEPT and all(target.local for target in targets)
+
+
 # -- text -----------------------------------------------------------------------------------------------------
 
 
@@ -263,58 +254,6 @@ def _verb_forms(verb: str) -> tuple[str, str]:
 def _encodable(text: str) -> str:
     """The text with its lone surrogates spelled out, which no JSON on the wire could hold."""
     return text.encode("utf-8", "backslashreplace").decode()
-
-
-# -- arguments ------------------------------------------------------------------------------------------------
-
-
-def _command_of(args: Mapping[str, Any]) -> str:
-    """The command line of a shell call; empty when it has none."""
-    for key in COMMAND_KEYS:
-        command = args.get(key)
-        if isinstance(command, str):
-            return command
-        if isinstance(command, list | tuple) and command:
-            return _line_of(command)
-    action = args.get("action")  # OpenAI's local_shell: {"action": {"type": "exec", "command": [...]}}
-    command = action.get("command") if isinstance(action, Mapping) else None
-    return _line_of(command) if isinstance(command, list | tuple) else ""
-
-
-def _line_of(words: Iterable[Any]) -> str:
-    """A command line that reads as these words. One word alone is a line of its own."""
-    texts = [word for word in words if isinstance(word, str)]
-    return texts[0] if len(texts) == 1 else shlex.join(texts)
-
-
-def _urls_of(args: Mapping[str, Any]) -> list[str]:
-    """The URLs that a tool is asked for. A bare host is one if it has a dot."""
-    for key in URL_KEYS:
-        value = args.get(key)
-        if isinstance(value, str):
-            return [value] if _is_url(value) else []
-    prompt = args.get(TEXT_WITH_URLS)
-    return find_urls(prompt) if isinstance(prompt, str) else []
-
-
-_PLACE_ENDS = re.compile(r"[/?#]")
-
-
-def _is_url(text: str) -> bool:
-    return "://" in text or "." in _PLACE_ENDS.split(text, 1)[0]
-
-
-def _request_of(args: Mapping[str, Any]) -> str:
-    """Method and body, when they make the URL another resource."""
-    method = args.get(METHOD_KEY)
-    verb = method.strip().upper() if isinstance(method, str) else ""
-    body = "" if REQUEST_KEYS.isdisjoint(args) else _body_of(args)
-    return " ".join(part for part in ("" if verb == "GET" else verb, body) if part)
-
-
-def _body_of(args: Mapping[str, Any]) -> str:
-    body = {key: value for key, value in args.items() if key in REQUEST_KEYS and value not in (None, "", {}, [])}
-    return canonical(body) if body else ""
 
 
 # -- configuration --------------------------------------------------------------------------------------------

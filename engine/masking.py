@@ -1,29 +1,18 @@
 """Secrets in what an agent wrote, replaced by a short digest.
 
 The same secret becomes the same token (``<secret:1f3a9c>``) wherever it stands, so two texts that were equal are
-equal still: what is masked can be counted, compared and kept. What is recognised is written as secrets are written:
-after a telling name (``--token x``, ``API_KEY=x``, ``"password": "x"``, ``Authorization: Bearer x``), in a URL before
-the ``@``, after ``-u user:``, between the lines of a PEM file, or in the shape that a service gives its tokens.
-Where it is unclear how far a secret goes, more is masked rather than less.
-
-Every reader below looks at a character a bounded number of times: the time is linear in the text.
+equal still: what is masked can be counted, compared and kept. What counts as a secret is in ``secret_signs``.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
 from hashlib import blake2b
 from typing import Any
 
-Span = tuple[int, int]
-"""Where a secret begins and ends in its text."""
-Reader = Callable[[str, int, int], Span | None]
-"""Reads what follows a sign of a secret: (text, start of the sign, end of the sign) -> the secret.
-
-None when nothing follows; an empty span at the end of what follows when it is read and is no secret.
-"""
+from engine.secret_signs import SECRET_NAMES, TOKEN, may_hold_secret, secrets_in
 
 STRING_CHARS = 400
 TOTAL_CHARS = 4000
@@ -38,29 +27,7 @@ WORD_CHARS = 4096
 So a secret at the cut is seen for what it is.
 """
 
-SECRET_NAMES = (
-    *("password", "passwd", "passphrase", "passcode", "pass", "secret", "token", "key", "auth"),
-    *("authorization", "credential", "credentials", "cookie"),
-)
-"""How the name of a secret ends, in lower case: ``AWS_SECRET_ACCESS_KEY``, ``db_password``, ``X-Auth-Token``."""
-
-_NO_SECRETS = frozenset(
-    {
-        *("", "lambda", "str", "string", "int", "float", "bool", "bytes", "number", "any", "object", "none", "null"),
-        *("undefined", "true", "false", "optional", "..."),
-    }
-)
-"""What stands after such a name in program text, and says nothing."""
-
 _GAP = re.compile(r"\s")
-_TOKEN = re.compile(r"<secret:[0-9a-f]{6}>")
-_VARIABLE = re.compile(r"\$\{?[A-Z_][A-Z0-9_]*\}?")
-_REFERENCE = re.compile(rf"{_VARIABLE.pattern}|\$\([\w./-]*|\{{\{{[\w. -]*|<[A-Z_ -]+>")
-LONGEST_REFERENCE = 80
-"""A secret that is named, not told: ``$TOKEN``, ``$(pass show x)``, ``{{ token }}``, ``<YOUR_TOKEN>``.
-
-In quotes only a variable is taken for one.
-"""
 
 
 def mask(text: str) -> str:
@@ -84,28 +51,19 @@ def mask_head(text: str, chars: int) -> str:
     return mask(text)[:chars]
 
 
-_SIGN_WITH_DASH = re.compile(r"-(?:u|[A-Za-z]{1,6}u[\s\"'\\]|(?<=sk-)|(?<=glpat-)|(?<=xox[a-z]-))")
-_SIGN_WITH_UNDERSCORE = re.compile(r"_(?:(?<=gh[pousr]_)|(?<=github_pat_)|(?<=npm_)|(?<=hf_))")
-"""Each begins with the one character that a search skips to quickly."""
-
-
-def may_hold_secret(text: str) -> bool:
-    """Whether ``text`` has any sign of a secret. Cheap: about a microsecond for a command line."""
-    lower = text.lower()
-    return (
-        ("key" in lower or "token" in lower or "secret" in lower or "pass" in lower or "auth" in lower)
-        or ("cookie" in lower or "credential" in lower)
-        or ("@" in text and "://" in text)
-        or _SIGN_WITH_DASH.search(text) is not None
-        or _SIGN_WITH_UNDERSCORE.search(text) is not None
-        or ("A" in text and ("AKIA" in text or "ASIA" in text or "AIza" in text))
-        or ("J" in text and "eyJ" in text)
-    )
-
-
 def token_of(secret: str) -> str:
     """What stands in a secret's place. 24 bits: enough to tell secrets apart, useless for finding one."""
     return f"<secret:{blake2b(secret.encode('utf-8', 'surrogatepass'), digest_size=3).hexdigest()}>"
+
+
+def _masked(text: str) -> str:
+    pieces: list[str] = []
+    kept = 0
+    for start, end in secrets_in(text):
+        secret = text[start:end]
+        pieces += (text[kept:start], secret if TOKEN.fullmatch(secret) else token_of(secret))
+        kept = end
+    return "".join(pieces) + text[kept:] if pieces else text
 
 
 def mask_value(value: object, *, string_chars: int = STRING_CHARS, total_chars: int = TOTAL_CHARS) -> Any:
@@ -141,7 +99,7 @@ class _Preview:
 
     def _text(self, text: str, *, secret: bool) -> str:
         kept = max(0, min(self._string_chars, self._left))
-        if secret and text and not _TOKEN.fullmatch(text):
+        if secret and text and not TOKEN.fullmatch(text):
             shown = token_of(text)
         else:
             shown = mask(text) if len(text) <= kept else f"{mask_head(text, kept)}…"
@@ -188,250 +146,3 @@ class _Preview:
 def _short_name(name: str) -> tuple[str, bool]:
     """Kept: the same few names come with every call."""
     return mask(name), name.lower().endswith(SECRET_NAMES)
-
-
-# -- finding secrets ------------------------------------------------------------------------------------------
-
-
-def _masked(text: str) -> str:
-    lower = text.lower()
-    if len(lower) != len(text):  # a few letters are longer in lower case, and then places would not agree
-        lower = "".join(letter.lower() if letter.isascii() else letter for letter in text)
-    pieces: list[str] = []
-    kept = at = 0
-    while sign := _SIGN.search(lower, at):
-        start, at = sign.span()
-        span = _READERS.get(sign[0], _after_user)(text, start, at)
-        if span is None:
-            continue
-        if span[0] == span[1]:
-            at = span[1]
-            continue
-        secret = text[span[0] : span[1]]
-        pieces += (text[kept : span[0]], secret if _TOKEN.fullmatch(secret) else token_of(secret))
-        kept = at = span[1]
-    return "".join(pieces) + text[kept:] if pieces else text
-
-
-_QUOTE = re.compile(r"\\{0,15}[\"'`]")
-_ASSIGNED = re.compile(r"(?P<closed>\\{0,15}[\"'`])?[ \t]*+(?:=>|=(?![=~])|:(?![:=]|//))[ \t]*+")
-_NEXT_WORD = re.compile(r"[ \t]++(?!-)|\\{0,15}[\"'],[ \t]*+(?=\\{0,15}[\"'][^-])")
-_BARE_VALUE = re.compile(r"(?:[^\s\"'`&;|\\]|\\++[^\s\"'nrt\\])++")
-_REST_OF_LINE = re.compile(r"(?:[^\r\n\"'`\\]|\\++[^\r\nrn\"'`\\])++")
-_SCHEME = re.compile(r"(?:bearer|basic|token|digest|negotiate|apikey|bot|aws4-hmac-sha256)[ \t]++", re.IGNORECASE)
-_FLAG = re.compile(r"(?:^|[\s\"'`,(=])--?[\w-]*$")
-_QUERY_NAME = re.compile(r"[?&][\w.%-]*$")
-_FLAG_CHARS = 64
-
-
-def _after_name(text: str, start: int, end: int) -> Span | None:
-    """``name=value``, ``name: value``, ``"name": "value"``, ``--name value``."""
-    assigned = _ASSIGNED.match(text, end)
-    if assigned:
-        if assigned["closed"] and text[assigned.end() : assigned.end() + 1] in {"{", "["}:
-            return assigned.end(), _end_of_bare(text, _end_of_brackets(text, assigned.end()))
-        span = _value(text, assigned.end())
-        return _before_fragment(text, start, span) if span else None
-    following = _NEXT_WORD.match(text, end)
-    if following and _FLAG.search(text[max(0, start - _FLAG_CHARS) : start]):
-        return _value(text, following.end())
-    return None
-
-
-def _before_fragment(text: str, start: int, span: Span) -> Span:
-    """The span without a URL's ``#fragment``, when the name that starts at ``start`` is of a query."""
-    fragment = text.find("#", *span)
-    if fragment < 0 or not _QUERY_NAME.search(text[max(0, start - _FLAG_CHARS) : start]):
-        return span
-    return span[0], fragment
-
-
-def _after_pass(text: str, start: int, end: int) -> Span | None:
-    """As any name, but ``3 tests pass: 12`` is a report."""
-    return None if text[end : end + 2] in {": ", ":\t"} else _after_name(text, start, end)
-
-
-def _after_header(text: str, start: int, end: int) -> Span | None:
-    """``Authorization: Bearer value``: to the end of the line, or of the word that is quoted around it."""
-    assigned = _ASSIGNED.match(text, end)
-    if not assigned:
-        return _after_name(text, start, end)
-    at = assigned.end()
-    if "=" in assigned[0] or assigned["closed"] or _QUOTE.match(text, at):
-        return _value(text, at)
-    opened = _slashes_before(text, start - 1) if text[start - 1 : start] in {'"', "'"} else -1
-    if opened >= 0:
-        return _secret(text, at, _closing_quote(text, at, text[start - 1], opened))
-    line = _REST_OF_LINE.match(text, at)
-    return _secret(text, at, line.end()) if line else None
-
-
-def _value(text: str, at: int) -> Span | None:
-    quote = _QUOTE.match(text, at)
-    if quote:
-        start = quote.end()
-        return _secret(text, start, _closing_quote(text, start, quote[0][-1], len(quote[0]) - 1), _VARIABLE)
-    return _bare_value(text, at)
-
-
-def _bare_value(text: str, at: int) -> Span | None:
-    end = _end_of_bare(text, at)
-    return _secret(text, at, end) if end > at else None
-
-
-def _end_of_bare(text: str, at: int) -> int:
-    """Where an unquoted value ends. What closes the brackets around it is not part of it."""
-    bare = _BARE_VALUE.match(text, at)
-    return at + len(bare[0].rstrip(",)]}")) if bare else at
-
-
-def _secret(text: str, start: int, end: int, reference: re.Pattern[str] = _REFERENCE) -> Span:
-    """The span without its scheme; an empty one if what it holds tells nothing."""
-    scheme = _SCHEME.match(text, start, end)
-    if scheme:
-        start = scheme.end()
-    if end - start <= LONGEST_REFERENCE:
-        value = text[start:end]
-        if value.lower().rstrip(",;:)]}") in _NO_SECRETS or reference.fullmatch(value):
-            return end, end
-    return start, end
-
-
-def _closing_quote(text: str, at: int, quote: str, slashes: int) -> int:
-    """Where a quoted text ends whose opening quote had ``slashes`` backslashes before it; never later than the text."""
-    while (found := text.find(quote, at)) >= 0:
-        before = _slashes_before(text, found)
-        if before <= slashes:
-            return found - before
-        at = found + 1
-    return len(text)
-
-
-def _slashes_before(text: str, at: int) -> int:
-    first = at
-    while first > 0 and text[first - 1] == "\\":
-        first -= 1
-    return at - first
-
-
-_BRACKET = re.compile(r"\"(?:[^\"\\]|\\.)*+\"?|[{}\[\]]", re.DOTALL)
-
-
-def _end_of_brackets(text: str, at: int) -> int:
-    depth = 0
-    for found in _BRACKET.finditer(text, at):
-        if found[0] in {"{", "["}:
-            depth += 1
-        elif found[0] in {"}", "]"}:
-            depth -= 1
-            if depth == 0:
-                return found.end()
-    return len(text)
-
-
-_AUTHORITY = re.compile(r"[^\s/?#\"'`\\]*+")
-_COLON = re.compile(r"(?<!<secret):|:(?![0-9a-f]{6}>)")
-_USER_NAME = re.compile(r"[A-Za-z0-9._+$%@-]{0,15}")
-"""What is longer or otherwise written may be a token in a user's place (``-u ghp_…:x-oauth-basic``)."""
-
-
-def _in_userinfo(text: str, start: int, end: int) -> Span | None:  # noqa: ARG001 - a Reader
-    """``://user:password@host``, and ``://token@host``."""
-    at = text.rfind("@", end, _end_of(_AUTHORITY, text, end))
-    return _credentials(text, end, at) if at >= 0 else None
-
-
-def _credentials(text: str, start: int, end: int) -> Span | None:
-    """The password of ``user:password``, or all of it when the user is no plain name."""
-    found = _COLON.search(text, start, end)
-    colon = found.start() if found else -1
-    user_end = colon if found else end
-    if not _USER_NAME.fullmatch(text, start, user_end):
-        return start, end
-    if colon < 0 or (text[start:colon].isdigit() and text[colon + 1 : end].isdigit()):
-        return None  # a name alone, or the numbers of a user and a group
-    return _secret(text, colon + 1, end)
-
-
-_USER_GAP = re.compile(r"\\{0,15}[\"'],[ \t]*+|[ \t]*+=?")
-_URL_SCHEME = re.compile(r"[A-Za-z]{1,12}+://")
-_BEFORE_FLAG = " \t\n\r\"'`,("
-
-
-def _after_user(text: str, start: int, end: int) -> Span | None:
-    """``-u user:password``, ``-su "user:password"``, ``--user=user:password``."""
-    if text[start - 1 : start] not in _BEFORE_FLAG:
-        return None
-    at = _end_of(_USER_GAP, text, end)
-    quote = _QUOTE.match(text, at)
-    at = quote.end() if quote else at
-    stop = _closing_quote(text, at, quote[0][-1], len(quote[0]) - 1) if quote else _end_of_bare(text, at)
-    if not _COLON.search(text, at + 1, stop) or _URL_SCHEME.match(text, at, stop):
-        return None
-    return _credentials(text, at, stop)
-
-
-_PEM_LABEL = re.compile(r"[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
-
-
-def _in_pem(text: str, start: int, end: int) -> Span | None:  # noqa: ARG001 - a Reader
-    label = _PEM_LABEL.match(text, end)
-    if not label:
-        return None
-    close = text.find("-----END", label.end())
-    return _secret(text, label.end(), close if close >= 0 else len(text))
-
-
-_SHAPES = {
-    **{f"gh{kind}_": rf"gh{kind}_[A-Za-z0-9]{{12,}}+" for kind in "pousr"},
-    "github_pat_": r"github_pat_[A-Za-z0-9_]{12,}+",
-    "sk-": r"sk-(?=[A-Za-z_-]*+[0-9])[A-Za-z0-9_-]{16,}+",
-    "xox": r"xox[a-z]-[A-Za-z0-9-]{11,}+",
-    "akia": r"AKIA[A-Z0-9]{12,}+",
-    "asia": r"ASIA[A-Z0-9]{12,}+",
-    "aiza": r"AIza[A-Za-z0-9_-]{24,}+",
-    "glpat-": r"glpat-[A-Za-z0-9_-]{12,}+",
-    "npm_": r"npm_[A-Za-z0-9]{16,}+",
-    "hf_": r"hf_[A-Za-z0-9]{16,}+",
-    "eyj": r"eyJ[A-Za-z0-9_-]{8,}+\.[A-Za-z0-9_-]{8,}+(?:\.[A-Za-z0-9_-]*+)*+",
-}
-"""Tokens of GitHub, OpenAI and Anthropic, Slack, AWS, Google, GitLab, npm, Hugging Face, and JSON Web Tokens."""
-_SHAPE_OF = {sign: re.compile(rf"{shape}[\w-]*+") for sign, shape in _SHAPES.items()}
-
-
-def _in_shape(text: str, start: int, end: int) -> Span | None:
-    shape = text[start:end].lower()
-    found = None if _continues_word(text, start) else _SHAPE_OF[shape].match(text, start)
-    return found.span() if found else None
-
-
-def _masked_before(text: str, start: int, end: int) -> Span | None:  # noqa: ARG001 - a Reader
-    """Our own token: stepped over, or its name would be read as a name."""
-    return None
-
-
-def _end_of(pattern: re.Pattern[str], text: str, at: int) -> int:
-    found = pattern.match(text, at)
-    return found.end() if found else at
-
-
-def _continues_word(text: str, start: int) -> bool:
-    before = text[start - 1 : start]
-    return before.isalnum() or before in {"_", "-"}
-
-
-_READERS: dict[str, Reader] = {
-    **dict.fromkeys(SECRET_NAMES, _after_name),
-    **dict.fromkeys(("authorization", "proxy-authorization", "cookie", "set-cookie"), _after_header),
-    **dict.fromkeys(_SHAPES, _in_shape),
-    **dict.fromkeys(("-u", "--user", "--proxy-user"), _after_user),
-    "pass": _after_pass,
-    "://": _in_userinfo,
-    "-----begin": _in_pem,
-    "<secret:": _masked_before,
-}
-"""The signs of a secret, in lower case, and what reads on from each."""
-_USER_FLAGS = r"-[a-z]{1,6}u(?=[\s\"'\\])"
-"""A sign with many spellings: ``-su user:password``."""
-
-_SIGN = re.compile("|".join([*(re.escape(sign) for sign in sorted(_READERS, key=len, reverse=True)), _USER_FLAGS]))

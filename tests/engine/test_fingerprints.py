@@ -254,6 +254,13 @@ def test_a_call_with_any_number_of_urls_is_bounded():
     assert len(kinds(bash(f"curl {command}"))["net"]) == URLS_KEPT
 
 
+def test_a_public_url_is_not_hidden_behind_any_number_of_local_ones():
+    command = "curl " + " ".join(f"http://localhost:{port}/" for port in range(1000, 3000)) + " https://a.example/"
+    identity = bash(command, localHosts="allow")
+    assert not identity.local
+    assert "net" in kinds(identity)
+
+
 @pytest.mark.parametrize(
     "command",
     [
