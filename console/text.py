@@ -26,6 +26,9 @@ from msgspec import Struct
 MARKS_PER_LETTER = 3
 """Combining marks a letter keeps: pointed Hebrew and stacked Vietnamese need three, zalgo needs thirty."""
 
+SHORT_RUN = 8
+"""Runs of other than ASCII up to this length are remembered: mostly they are the same few, a dash, an umlaut, an ESC."""
+
 _UNSURE = re.compile(
     "["
     "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2800\u3164\ufe00-\ufe0f\uffa0"  # unseen
@@ -153,7 +156,8 @@ def _reveal(text: str) -> tuple[str, int]:
     for odd in _BEYOND_ASCII.finditer(text):
         start, end = odd.span()
         letter_before = start > 0 and text[start - 1] != " "
-        shown, count = _reveal_odd(odd[0], letter_before=letter_before)
+        reveal = _reveal_short if end - start <= SHORT_RUN else _reveal_odd
+        shown, count = reveal(odd[0], letter_before=letter_before)
         parts += (text[done:start], shown)
         hidden += count
         done = end
@@ -176,6 +180,9 @@ def _reveal_odd(text: str, *, letter_before: bool) -> tuple[str, int]:
         done = end
     parts.append(text[done:])
     return "".join(parts), hidden
+
+
+_reveal_short = lru_cache(maxsize=4096)(_reveal_odd)
 
 
 def _token(kind: str, run: str, *, bears_marks: bool) -> tuple[str, int]:

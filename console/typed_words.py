@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-HELP = (
-    "list                  open asks, agents, exemptions and refusals",
-    "show 3                print ask 3 again",
-    "approve 3 this turn   approve ask 3: its measures are not counted until your next message to that agent",
-    "reject 3              refuse ask 3 until then",
-    "reject 3 use the file the same, and the model is told: use the file",
-    "revoke 5              take exemption 5 back: it is counted again",
-    "lift 6                take refusal 6 back: it is asked about again",
-    "verbose, quiet        print every call, or only what matters (asks, stages, refusals, failures, turns)",
-    "help                  these lines",
-    "quit                  leave; asks that are open are refused",
-)
+_SENTENCES = {
+    "list": "open asks, agents, exemptions and refusals",
+    "show 3": "print ask 3 again",
+    "approve 3 this turn": "approve ask 3: its measures are not counted until your next message to that agent",
+    "reject 3": "refuse them until then",
+    "reject 3 use the file": "the same, and tell the model: use the file",
+    "revoke 5": "take exemption 5 back: it is counted again",
+    "lift 6": "take refusal 6 back: it is asked about again",
+    "verbose": "print every call",
+    "quiet": "print only what matters: asks, stages, refusals, failures, turns",
+    "help": "these lines",
+    "quit": "leave",
+}
+HELP = tuple(f"{sentence:<21}  {meaning}" for sentence, meaning in _SENTENCES.items())
 
 
 class Approve(Struct, frozen=True):
