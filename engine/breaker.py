@@ -200,7 +200,11 @@ class Breaker:
             return ()
         self._gate.attended = False
         self._report(OperatorChanged(self._clock(), attended=False))
-        return tuple(decided for ask in self.asks() for decided in self.answer(ask.id, "unattended"))
+        decided: list[Decided] = []
+        for ask in self.asks():
+            if self.ask(ask.id):
+                decided.extend(self.answer(ask.id, "unattended"))
+        return tuple(decided)
 
     def asks(self) -> tuple[Ask, ...]:
         """The open asks, oldest first."""

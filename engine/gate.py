@@ -8,7 +8,8 @@ calls needs one answer, a call that hits two asks needs both, and no order of an
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from engine.agents import Agent, Agents, Pending
 from engine.calls import Measure
@@ -74,8 +75,8 @@ class Gate:
 
     def answer(self, agent: Agent, ask: Ask, outcome: Outcome, note: str) -> tuple[Decided, ...]:
         """Close an ask, and judge again what waited on it."""
-        waiting = sum(ask.id in asks_of(agent, pending) for pending in agent.waiting.values())
-        self._close(agent, ask.id, outcome, waiting, note)
+        waiting = Counter(ask_id for pending in agent.waiting.values() for ask_id in asks_of(agent, pending))
+        self._close(agent, ask.id, outcome, waiting[ask.id], note)
         if outcome == "approved":
             agent.turn.exempt(ask.fingerprints)
             if self._listener:
@@ -83,14 +84,14 @@ class Gate:
         else:
             self._refuse_measures(agent, ask.fingerprints, outcome, note)
         decided = [self._rejudge(agent, pending) for pending in tuple(agent.waiting.values())]
+        self._close_deserted(agent, waiting)
         return tuple(one for one in decided if one)
 
     def withdraw(self, agent: Agent, pending: Pending) -> Decided:
         """Refuse one waiting call as cancelled; an ask that nobody waits on any more is closed with it."""
+        waiting = Counter(asks_of(agent, pending))
         decided = self._refuse_waiting(agent, pending, Refusal("", "cancelled"))
-        wanted = {ask_id for other in agent.waiting.values() for ask_id in asks_of(agent, other)}
-        for ask_id in [ask_id for ask_id in agent.asks if ask_id not in wanted]:
-            self._close(agent, ask_id, "cancelled", 1)
+        self._close_deserted(agent, waiting)
         return decided
 
     def withdraw_all(self, agent: Agent) -> tuple[Decided, ...]:
@@ -108,6 +109,12 @@ class Gate:
             return self._report_decided(pending, verdict, moved)
         if refusal := agent.turn.refusal(hits):
             return self._refuse_waiting(agent, pending, refusal, hits)
+        if _uncovered(agent, hits) and self.config.on_limit == "deny":
+            return self._refuse_waiting(agent, pending, None, hits)
+        if _uncovered(agent, hits) and not self.attended:
+            decided = self._refuse_waiting(agent, pending, _NOBODY, hits)
+            self._refuse_measures(agent, [hit.fingerprint for hit in hits], "unattended")
+            return decided
         if (ask := self._open(agent, pending, hits)) and self._listener:
             self._listener(AskOpened(ask.opened, ask))
         return None
@@ -143,11 +150,11 @@ class Gate:
         return Verdict("deny", pending.asked, outcome, hits, reason=reason), moved
 
     def _refuse_waiting(
-        self, agent: Agent, pending: Pending, refusal: Refusal, hits: tuple[Hit, ...] | None = None
+        self, agent: Agent, pending: Pending, refusal: Refusal | None, hits: tuple[Hit, ...] | None = None
     ) -> Decided:
         del agent.waiting[pending.ticket]
         if hits is None:
-            hits = agent.turn.hits(pending.identity.measures, self.config.fail_limit)
+            hits = agent.turn.hits(pending.identity.measures, self.config.fail_limit) or pending.hits
         verdict, moved = self._refuse(agent, pending, hits, refusal)
         return self._report_decided(pending, verdict, moved)
 
@@ -164,8 +171,7 @@ class Gate:
         known = {(hit.track, hit.fingerprint) for hit in pending.hits}
         pending.hits += tuple(hit for hit in hits if (hit.track, hit.fingerprint) not in known)
         agent.waiting[pending.ticket] = pending
-        covered = {fingerprint for ask in agent.asks.values() for fingerprint in ask.fingerprints}
-        uncovered = tuple(hit for hit in hits if hit.fingerprint not in covered)
+        uncovered = _uncovered(agent, hits)
         if not uncovered:
             return None
         now = self._clock()
@@ -190,8 +196,20 @@ class Gate:
         if self._listener:
             self._listener(AskClosed(self._clock(), ask_id, agent.id, outcome, waiting, note))
 
+    def _close_deserted(self, agent: Agent, waited: Mapping[str, int]) -> None:
+        """Close the asks that nobody waits on any more; so many calls had waited on each."""
+        wanted = {ask_id for pending in agent.waiting.values() for ask_id in asks_of(agent, pending)}
+        for ask_id in [ask_id for ask_id in agent.asks if ask_id not in wanted]:
+            self._close(agent, ask_id, "cancelled", waited.get(ask_id, 0))
+
     def _refuse_measures(self, agent: Agent, fingerprints: Sequence[str], outcome: Outcome, note: str = "") -> None:
         refusals = tuple(Refusal(fingerprint, outcome, note) for fingerprint in dict.fromkeys(fingerprints))
         agent.turn.refuse(refusals)
         if self._listener:
             self._listener(Refused(self._clock(), agent.id, refusals))
+
+
+def _uncovered(agent: Agent, hits: Iterable[Hit]) -> tuple[Hit, ...]:
+    """The hits that no open ask is about."""
+    covered = {fingerprint for ask in agent.asks.values() for fingerprint in ask.fingerprints}
+    return tuple(hit for hit in hits if hit.fingerprint not in covered)

@@ -287,8 +287,8 @@ class Live:
         self._breaker.leave()
 
     def finish(self) -> None:
-        for ask in self._breaker.asks():
-            self._breaker.answer(ask.id, "unattended")
+        while asks := self._breaker.asks():
+            self._breaker.answer(asks[0].id, "unattended")
 
 
 def comparable(call: ReplayedCall) -> dict[str, Any]:
