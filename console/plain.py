@@ -97,8 +97,8 @@ def _take(typed: Typed | None, mode: PlainMode) -> Typed | None:
         return None
     for line in typed.lines(POLL_SECONDS):
         mode.typed(line)
-    if typed.ended and not mode.left:
-        mode.say("input has ended: from here on nothing can be answered, only watched; asks wait until they time out")
+    if typed.ended:
+        mode.input_ended()
         return None
     return typed
 
@@ -121,6 +121,7 @@ class PlainMode:
         self._lines = Lines(answers=not source.observes)
         self._attention = Attention()
         self._printed_at: dict[int, float] = {}
+        self._to_leave_answering = False
 
     def greet(self) -> None:
         """Say what this is."""
@@ -133,6 +134,9 @@ class PlainMode:
 
     def happened(self, events: Iterable[Event | Snapshot]) -> None:
         """Print what events are worth a line, and call for the operator."""
+        if self._to_leave_answering and self._source.operator:
+            self._to_leave_answering = False
+            self._only_watch()
         lines = self._lines
         now = self._now()
         self.say(*lines.told(events, now))
@@ -151,6 +155,16 @@ class PlainMode:
         if not fresh:
             open_asks = ", ".join(f"ask {number}" for number in self._lines.asks)
             self.say(f"{clock(now)} still waiting for you: {open_asks}")
+
+    def input_ended(self) -> None:
+        """Nothing more will be typed."""
+        self.say("input has ended: from here on nothing can be answered here, only watched")
+        self._to_leave_answering = True
+
+    def _only_watch(self) -> None:
+        """Do not let agents wait for one who cannot answer."""
+        if not self._source.only_watch():
+            self.say("asks wait until somebody else answers or their time is up")
 
     # -- what is typed ----------------------------------------------------------------------------------------
 

@@ -54,6 +54,10 @@ class Source(Protocol):
         """What came since the last call. Raises ConnectionError, with a line for a person, when it is gone."""
         ...
 
+    def only_watch(self) -> bool:
+        """Nobody here can answer any more: be no operator, but go on draining. False when that is not possible."""
+        ...
+
     def close(self) -> None:
         """End; returns when it has ended."""
         ...
@@ -100,6 +104,15 @@ class HostSource:
             raise ConnectionError(str(self.failed))
         return self._feed.drain() if self._feed else []
 
+    def only_watch(self) -> bool:
+        operator, host = self.operator, self._host
+        if operator is None or host is None:
+            return False
+        self._feed = host.subscribe()
+        self.operator = None
+        operator.close()
+        return True
+
     def close(self) -> None:
         if self._thread.ident:
             self._thread.join()
@@ -139,6 +152,9 @@ class AttachSource:
         if self._fault:
             raise ConnectionError(self._fault)
         return self._feed.drain() if self._feed else []
+
+    def only_watch(self) -> bool:
+        return False
 
     def close(self) -> None:
         if self.operator:
@@ -185,6 +201,9 @@ class TailSource:
         if not drained and self._fault:
             raise ConnectionError(self._fault)
         return drained
+
+    def only_watch(self) -> bool:
+        return True
 
     def close(self) -> None:
         self._stop.set()

@@ -27,7 +27,7 @@ MARKS_PER_LETTER = 3
 """Combining marks a letter keeps: pointed Hebrew and stacked Vietnamese need three, zalgo needs thirty."""
 
 SHORT_RUN = 8
-"""Runs of other than ASCII up to this length are remembered: mostly they are the same few, a dash, an umlaut, an ESC."""
+"""Runs of other than ASCII up to this length are remembered: mostly they are the same few, a dash, an umlaut."""
 
 _UNSURE = re.compile(
     "["

@@ -63,13 +63,16 @@ class DemoSource:
         self._engine.start()
 
     def drain(self) -> list[Event | Snapshot]:
-        if self._agents is None and self.operator is not None:
-            self._start_agents()
+        self._start_agents()
         events = self._engine.drain()
         if self._agents is not None and self._agents.poll() is not None and not self._mourned:
             self._mourned = True
             events.append(Notice(time.time(), "error", f"the demo's agents have ended: {self._complaint()}"))
         return events
+
+    def only_watch(self) -> bool:
+        self._start_agents()
+        return self._engine.only_watch()
 
     def close(self) -> None:
         try:
@@ -79,6 +82,9 @@ class DemoSource:
             shutil.rmtree(self._directory, ignore_errors=True)
 
     def _start_agents(self) -> None:
+        """Once there is an operator to ask."""
+        if self._agents is not None or self.operator is None:
+            return
         self._complaints = (self._directory / "agents.log").open("w+b")
         self._agents = subprocess.Popen(  # noqa: S603 - ourselves
             [sys.executable, "-P", "-m", "console.demo.agent", *self._options],

@@ -102,6 +102,9 @@ class Desk:
     def start(self) -> None:
         raise NotImplementedError
 
+    def only_watch(self) -> bool:
+        raise NotImplementedError
+
     def drain(self) -> list[Event | Snapshot]:
         raise NotImplementedError
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import select
+import signal
 import socket
 import subprocess
 import time
@@ -128,13 +129,20 @@ def test_lines_that_waited_in_the_pipe_answer_nothing(place: Path) -> None:
     assert "approved" not in piped.written
 
 
-def test_after_the_end_of_the_input_it_only_watches(place: Path) -> None:
+def test_after_the_end_of_the_input_it_only_watches_and_no_agent_waits_for_it(place: Path) -> None:
     with Piped(place, {}) as piped, Agent(place) as agent:
-        piped.end_input()
-        piped.wait_for("input has ended")
-        bring_to_the_gate(agent)
+        waits = bring_to_the_gate(agent)
         piped.wait_for("type: reject 1")
+        piped.end_input()
+        assert agent.answer_to(waits)["result"]["outcome"] == "unattended"
+        piped.wait_for("input has ended")
+        piped.wait_for("ask 1 is closed")
+        agent.ask("turn/start", agent="a1")
+        waits = bring_to_the_gate(agent)
+        assert agent.answer_to(waits)["result"]["outcome"] == "unattended"
+        piped.wait_for("turn 2 begins")
         piped.process.terminate()
+        assert piped.process.wait(DEADLINE) == 128 + signal.SIGTERM
 
 
 @pytest.mark.parametrize("environment", [{"LC_ALL": "C", "PYTHONUTF8": "0"}, {"PYTHONIOENCODING": "ascii"}])
