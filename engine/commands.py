@@ -1,12 +1,11 @@
 """What a command line means: its verb, its canonical text, the URLs it requests, where it writes.
 
-Everything here reads what the lexer in ``shell`` gives; the tables of programs are in ``programs``, ``http_clients``
-and ``readers``. Nothing raises, whatever the text, and time is linear in it.
+Everything here reads what the lexer in ``shell`` gives, by the tables of ``wrappers``, ``programs``, ``sinks``,
+``readers`` and ``http_options``. Nothing raises, whatever the text, and time is linear in it.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from hashlib import sha256
 
@@ -15,7 +14,7 @@ from msgspec import Struct, field
 from engine.http_clients import read_fetch
 from engine.http_options import CLIENTS
 from engine.nesting import MARK, PLACEHOLDER
-from engine.programs import PLAIN_PROGRAMS, RUNNERS, interprets, script_in
+from engine.programs import PLAIN_PROGRAMS, RUNNERS, composes, interprets, script_in
 from engine.readers import CHECKED, NEUTRAL, READERS, only_reads
 from engine.shell import Command, Redirect, is_live, parse, spelled, split
 from engine.sinks import OUTPUT_PROGRAMS, is_generic, named_sink, sinks_of
@@ -30,17 +29,9 @@ MAX_QUOTED_LINE = 512
 """A longer line is named by a digest where a URL's request has to name it."""
 
 _WRITING = frozenset({">", ">>", ">|", "1>", "1>>", "1>|", "&>", "&>>", ">&"})
+_DOCUMENTS = frozenset({"<<", "<<<"})
 _PASSES_ON = frozenset({"cat", "tee"})
 _JOINTS = (" ; ", " && ", " || ", " | ", " & ")
-_COMPOSED = re.compile(
-    r"""
-      [,({]\s*+(?:params|data|json|body|method|form|query)\s*+[=:]  # get(url, params={...}), fetch(url, {method: ...})
-    | \.(?:post|put|patch|delete|format)\(
-    | urlencode | %[sd(] | \$\{ | ["'`]\s*+[+%]                         # "https://…?page=" + str(page)
-    """,
-    re.VERBOSE,
-)
-"""A program that puts more into its request than the URL that is written in it."""
 
 
 class RequestUrl(Struct, frozen=True):
@@ -107,6 +98,8 @@ class _Reading(Struct):
     """In a command whose arguments come out of a pipe."""
     document: str | None = None
     """Behind a command that pipes this on: ``cat <<EOF | sh``."""
+    swallowed: bool = False
+    """Behind a command whose here-document was its script: the text shows it already."""
     nested_texts: list[str] = []
 
     def result(self, text: str) -> CommandLine:
@@ -160,8 +153,7 @@ class _Reading(Struct):
             else:
                 text = self._prefixed(command)
             if command.redirects:
-                redirects = self._redirects(command.redirects)
-                text = f"{text} {redirects}" if text else redirects
+                text = f"{text} {self._redirects(command.redirects)}".strip(" ")
                 self.document = _document(command) if ending == "|" and words and words[0] in _PASSES_ON else None
             if text:
                 pieces.append(text)
@@ -175,6 +167,9 @@ class _Reading(Struct):
         pieces: list[str] = []
         for redirect in redirects:
             operator, target = redirect.operator, redirect.target
+            if self.swallowed and operator in _DOCUMENTS:
+                self.swallowed = False
+                continue
             if operator[-1] == "&" and target[:1].isdigit():
                 pieces.append(f"{operator}{target}")
                 continue
@@ -196,9 +191,13 @@ class _Reading(Struct):
         start, keywords = prefix.start, prefix.keywords
         if start == len(words):
             return spelled(words)
+        if prefix.only and command.ending == "(":
+            return " ".join(keywords)
         if keywords:
             self.alone = False
         verb = program_name(words[start])
+        if is_live(words[start]):
+            verb = program_name((self.variables.complete(words[start]).split() or [""])[0])
         outer_fed, self.fed = self.fed, self.fed or prefix.fed
         text = self._run(_KINDS.get(verb, _OTHER), verb, words[start:] if start else words, command)
         self.fed = outer_fed
@@ -231,7 +230,10 @@ class _Reading(Struct):
         if verb in RUNNERS and self.depth < MAX_SCRIPT_DEPTH:
             script = script_in(verb, arguments, document)
             if script is not None:
-                return self._script(*script, alone=self.alone and not command.redirects)
+                others = any(redirect.operator not in _DOCUMENTS for redirect in command.redirects)
+                text = self._script(*script, alone=self.alone and not others)
+                self.swallowed = script[0] is document and bool(command.redirects)
+                return text
         for sink in sinks_of(verb, arguments):
             self._add_sink(self.variables.complete(sink))
         if verb in HEADERS:
@@ -249,7 +251,7 @@ class _Reading(Struct):
     def _script(self, source: str, arguments: list[str], *, alone: bool) -> str:
         outer_alone = self.alone
         self.depth += 1
-        text = self.line(source)
+        text = self.line(self._with_nested(source))
         self.depth -= 1
         self.alone = outer_alone
         if not alone and any(joint in text for joint in _JOINTS):
@@ -276,7 +278,7 @@ class _Reading(Struct):
             urls = find_urls(completed)
             if not urls:
                 continue
-            composed = self.fed or (program and _COMPOSED.search(completed) is not None)
+            composed = self.fed or (program and composes(completed))
             holes = "$" in completed and is_live(completed)
             for url in urls:
                 depends = composed or "{}" in url or (holes and "$" in url) or (program and "{" in url)
@@ -290,7 +292,7 @@ class _Reading(Struct):
 def _document(command: Command) -> str | None:
     """The command's here-document or here-string."""
     for redirect in command.redirects:
-        if redirect.operator in {"<<", "<<<"}:
+        if redirect.operator in _DOCUMENTS:
             return redirect.target
     return None
 

@@ -9,7 +9,7 @@ from urllib.parse import quote
 from msgspec import Struct
 
 from engine.http_options import CLIENTS, ITEM_CLIENTS, Client, Option
-from engine.shell import is_live, rest_of
+from engine.shell import is_live, literal, rest_of
 
 Settings = list[tuple[str, str]]
 """Roles and values in the order of the command line; operands are among them."""
@@ -121,7 +121,11 @@ def _unglue(options: dict[str, Option], word: str) -> list[tuple[Option, str | N
         return [(option, rest_of(word, len(name) + 1) if option[2] else None)]
     found: list[tuple[Option, str | None]] = []
     for place, letter in enumerate(word[1:], 2):
-        option = options.get(f"-{letter}", ("keep", f"-{letter}", False))
+        option = options.get(f"-{letter}")
+        if option is None:
+            rest = rest_of(word, place - 1)
+            found.append((("keep", word if place == 2 else literal(f"-{rest}"), False), None))
+            break
         if option[2]:
             found.append((option, rest_of(word, place) if place < len(word) else None))
             break
@@ -138,12 +142,14 @@ _BARE_HOST = re.compile(
 )
 """A host without a scheme. It needs a dot, for anything is a host to curl; ``localhost`` is nothing else anywhere."""
 _ITEM = re.compile(r"([^:=@]*+)(==|:=@|:=|=@|=|@|:)(.*)", re.DOTALL)
-_METHOD = re.compile(r"[A-Za-z]+")
+_METHODS = frozenset(
+    {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "PURGE", "PROPFIND", "REPORT"}
+)
 
 
 def _set(request: _Request, role: str, value: str, document: str | None) -> None:
     if value in _FROM_STDIN:
-        request.from_stdin = document is None
+        request.from_stdin = document is None or "$" in document
         value = document or value
     elif role in _FILES:
         value = f"@{value}"
@@ -176,7 +182,7 @@ def _encoded(value: str) -> str:
 def _place_items(request: _Request) -> None:
     """Put HTTPie's operands (``[METHOD] URL [ITEM...]``) where they belong."""
     operands = request.urls
-    if len(operands) > 1 and _METHOD.fullmatch(operands[0]):
+    if len(operands) > 1 and operands[0].upper() in _METHODS:
         request.method = operands.pop(0).upper()
     for operand in operands[1:]:
         item = _ITEM.match(operand)
@@ -198,7 +204,7 @@ def _targets(request: _Request) -> list[Target]:
     if request.get:
         query, body = query + body, []
         method = request.method or ("HEAD" if request.default == "HEAD" else "GET")
-    rest = f"{method} {'&'.join(body)}" if body else "" if method == "GET" else method
+    rest = f"{method} {'&'.join(body)}".rstrip() if body else "" if method == "GET" else method
     added = "&".join(query)
     if len(added) > MAX_ADDED:
         added, rest = "", f"{rest or 'GET'} ?{added}"

@@ -181,7 +181,7 @@ _HTTPIE = _client(
     drop=   -p --print
     drop=   -s --style
     sink=   -o --output
-    file=   --raw
+    data=   --raw
     keep    -f --form
     keep    -j --json
     keep    -d --download

@@ -21,15 +21,13 @@ MARK = "\0"
 
 PLACEHOLDER = re.compile(rf"{MARK}(\d+){MARK}")
 
-_SIGNS = re.compile(r"`|[$<>(=]\(|\$\{|<<")
-
 _OUTSIDE = re.compile(
     r"""
     [^\\'"$`(){}<>=\#\n]*+ (?:
-      (?P<mark> ["()}\n] )
-    | (?P<skip> \\. | '[^']*+'? | \$'(?:[^'\\]++|\\.)*+'? | (?<![^\s;&|()<>])\#[^\n]*+ | \$\{\w++\} | <<< )
+      (?P<skip> \\. | '[^']*+'? | \$'(?:[^'\\]++|\\.)*+'? | (?<![^\s;&|()<>])\#[^\n]*+ | \$\{\w++\} | <<< )
     | (?P<open> \$\(\(? | \(\( | ` | \$\{ | [<>]\( | (?<=[\w+])=\( )
     | (?P<document> <<-?[ \t]*+ (?P<delimiter> (?:[^\s;&|<>()'"\\`]|'[^'\n]*+'|"[^"\n]*+"|\\.)++ ) )
+    | (?P<mark> ["()}\n] )
     | .
     )
     """,
@@ -39,6 +37,7 @@ _INSIDE_QUOTES = re.compile(
     r"""[^\\"$`]*+ (?: (?P<mark> " ) | (?P<skip> \\. | \$\{\w++\} ) | (?P<open> \$\(\(? | ` | \$\{ ) | . )""",
     re.VERBOSE | re.DOTALL,
 )
+_PARENTHESES = ("$(", "((", ">(", "=(")
 _CLOSERS = {"$(": ")", "<(": ")", ">(": ")", "=(": ")", "$((": ")", "((": ")", "${": "}", "`": "`"}
 _PROGRAMS = frozenset({"$(", "<(", ">(", "`"})
 _DOCUMENT = "<<"
@@ -72,9 +71,12 @@ class _Document(Struct, frozen=True):
 
 def nests(source: str) -> bool:
     """Whether there may be anything to take out: most commands have nothing, and are not walked through."""
-    if "(" in source or "`" in source or "{" in source or "<" in source:
-        return _SIGNS.search(source) is not None
-    return False
+    return (
+        "`" in source
+        or ("{" in source and "${" in source)
+        or ("<" in source and ("<<" in source or "<(" in source))
+        or ("(" in source and any(sign in source for sign in _PARENTHESES))
+    )
 
 
 def flatten(source: str) -> tuple[str, list[Nested]]:
@@ -83,6 +85,8 @@ def flatten(source: str) -> tuple[str, list[Nested]]:
 
 
 class _Walk:
+    """One walk through a text: what is open (``stack``), what is awaited (``documents``), what was taken out."""
+
     def __init__(self, source: str) -> None:
         self.source = source
         self.copied = 0
@@ -148,7 +152,7 @@ class _Walk:
         opening, content = frame.opening, "".join(frame.pieces)
         closing = _CLOSERS[opening] if terminated else ""
         if opening.endswith("(("):
-            if self.source.endswith("))", 0, end):
+            if content.endswith(")"):
                 content, closing = content[:-1], "))"
             elif opening == "((":
                 # Two subshells, not arithmetic: they belong to the line they stand in.

@@ -28,6 +28,21 @@ def interprets(verb: str) -> bool:
     return verb in SHELLS or verb in POWERSHELLS or _INTERPRETER.fullmatch(verb) is not None
 
 
+_COMPOSED = re.compile(
+    r"""
+      [,({]\s*+(?:params|data|json|body|method|form|query)\s*+[=:]  # get(url, params={...}), fetch(url, {method: ...})
+    | \.(?:post|put|patch|delete|format)\(
+    | urlencode | %[sd(] | \$\{ | ["'`]\s*+[+%]                         # "https://…?page=" + str(page)
+    """,
+    re.VERBOSE,
+)
+
+
+def composes(program: str) -> bool:
+    """Whether a program puts more into its requests than the URL that is written in it."""
+    return _COMPOSED.search(program) is not None
+
+
 RUNNERS = SHELLS | POWERSHELLS | {"eval", "su", "cmd"}
 """Programs that run one of their arguments as a command line."""
 

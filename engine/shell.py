@@ -49,6 +49,7 @@ _PIECE = re.compile(
 )
 _DOUBLE, _ANSI, _ESCAPE, _LIVE_PIECES = 3, 2, 4, (3, 5)
 _EXPANDS = re.compile(rf"\$[\w@*#?$!{{(-]|[`{MARK}]")
+_NAME = re.compile(r"-{0,2}[A-Za-z_][\w-]*+=")
 _NEEDS_QUOTES = re.compile(r"""[\s;&|<>()'"\\$`*?\[\]{}~\0]|^\#|^$""")
 _NEEDS_QUOTES_IN_URL = re.compile(r"""[\s;&|<>()'"\\$`\0]""")
 _NEEDS_QUOTES_AROUND_LIVE = re.compile(r"""[ \t\r\n;&|<>()'"\\`*?\[\]~]|^\#""")
@@ -153,28 +154,22 @@ def _in_condition(words: list[str]) -> bool:
 
 def _redirected(command: Command, signs: list[tuple[int, str]], nested: list[Nested]) -> Command:
     """The command with its redirects, given their operators and the place among the words where each was read."""
+    words = command.words
     redirects: list[Redirect] = []
-    awaited: dict[int, str] = {}
+    targets: set[int] = set()
     for place, operator in signs:
+        sign, _, descriptor = operator.partition("&")
         if operator == "2>&1":
             redirects.append(_ERRORS_TOO)
         elif operator[-1] == MARK:
             redirects.append(Redirect("<<", literal(nested[int(operator.split(MARK)[1])].content)))
-        else:
-            sign, _, descriptor = operator.partition("&")
-            if sign and descriptor:
-                redirects.append(Redirect(f"{sign}&", descriptor))
-            else:
-                awaited[place] = operator
-    if not awaited:
-        return Command(command.words, redirects, command.ending, command.quoted)
-    words: list[str] = []
-    for place, word in enumerate(command.words):
-        awaiting = awaited.get(place)
-        if awaiting is None:
-            words.append(word)
-            continue
-        redirects.append(Redirect(awaiting, word))
+        elif sign and descriptor:
+            redirects.append(Redirect(f"{sign}&", descriptor))
+        elif place < len(words):
+            redirects.append(Redirect(operator, words[place]))
+            targets.add(place)
+    if targets:
+        words = [word for place, word in enumerate(words) if place not in targets]
     return Command(words, redirects, command.ending, command.quoted)
 
 
@@ -195,10 +190,12 @@ def unquote(raw: str) -> Quoted:
 def literal(value: str) -> Quoted:
     """A word that stands for itself, whatever characters it is made of."""
     word = Quoted(value)
-    if " " in value or (_NEEDS_QUOTES_IN_URL if "://" in value else _NEEDS_QUOTES).search(value):
-        word.spelling = "'" + value.replace("'", "'\\''") + "'"
-    else:
+    if not (" " in value or (_NEEDS_QUOTES_IN_URL if "://" in value else _NEEDS_QUOTES).search(value)):
         word.spelling = value
+    else:
+        name = _NAME.match(value) if "=" in value else None
+        bare = name[0] if name else ""
+        word.spelling = bare + "'" + value[len(bare) :].replace("'", "'\\''") + "'"
     word.live = False
     return word
 

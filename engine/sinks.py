@@ -14,7 +14,7 @@ _OUTPUT_PATTERNS = {
     ),
     _OUTPUT: (
         "pandoc gpg gpg2 shuf bison xmllint xsltproc rsvg-convert terser uglifyjs rollup minify yt-dlp youtube-dl perf "
-        "pip-compile age sops mmdc d2 cwebp protoc"
+        "pip-compile psql age sops mmdc d2 cwebp protoc"
     ),
     r"(?:-[bcCdfghiMmnRrsuVz]*o|--output(?:=|\Z))(.*)": "sort",
     r"(?:-[a-zA-Z]*o|--out(?:=|\Z))(.*)": "aria2c",

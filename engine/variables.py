@@ -33,7 +33,7 @@ class Variables:
         """Note ``name=value``. A value that is not known is forgotten, but not its URLs."""
         value = self.complete(value)
         self.forget(name)
-        if "//" in value:
+        if "//" in value and not name.lower().endswith("_proxy"):
             self._urls[name] = find_urls(value)
         if len(value) <= MAX_VALUE and not is_live(value):
             self._values[name] = value

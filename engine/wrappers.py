@@ -59,13 +59,12 @@ WRAPPERS = {
     "xargs": _wrapper(
         "-a -d -E -I -L -n -P -s --arg-file --delimiter --max-args --max-procs --max-chars --replace --process-slot-var"
     ),
-    "watch": _wrapper("-n --interval"),
 }
 
-KEYWORDS = frozenset({"if", "then", "elif", "else", "while", "until", "do", "!", "{", "coproc"})
-"""Words of the shell's grammar behind which a command stands."""
+KEYWORDS = frozenset({"if", "then", "elif", "else", "while", "until", "do", "!", "{", "coproc", "function"})
+"""Words of the shell's grammar behind which a command stands; ``function`` has a name in between."""
 CLOSING_KEYWORDS = frozenset({"fi", "done", "esac", "}"})
-HEADERS = frozenset({"for", "case", "select", "function", "foreach"})
+HEADERS = frozenset({"for", "case", "select", "foreach"})
 """Words of the shell's grammar that begin something which is no command."""
 DECLARATIONS = frozenset({"export", "declare", "typeset", "local", "readonly"})
 
@@ -92,6 +91,8 @@ class Prefix(Struct):
     assignments: list[tuple[str, str]] = []
     fed: bool = False
     """Its arguments come out of a pipe: xargs runs it."""
+    only: bool = False
+    """There is nothing but wrappers: the last word on what runs comes later, as in ``time ( ls )``."""
 
 
 def unwrap(words: list[str]) -> Prefix:
@@ -111,13 +112,15 @@ def unwrap(words: list[str]) -> Prefix:
             prefix.fed = prefix.fed or name == "xargs"
             place = behind
         elif word in KEYWORDS:
-            prefix.keywords.append(word)
-            place += 1
+            length = 2 if word == "function" else 1
+            prefix.keywords += words[place : place + length]
+            place += length
         elif behind := _assigned(words, place, prefix.assignments):
             place = behind
         else:
             break
-    prefix.start = place if place < count else count if alone is None else alone
+    prefix.only = place >= count and alone is not None
+    prefix.start = min(place, count) if alone is None or place < count else alone
     return prefix
 
 
