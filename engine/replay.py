@@ -16,7 +16,15 @@ from msgspec import Struct
 from engine.breaker import Breaker
 from engine.calls import Call, Failure, Identity, Measure
 from engine.config import DEFAULTS, Config
-from engine.events import AgentEnded, AskClosed, AskOpened, CallDecided, ExemptionRevoked, RefusalLifted
+from engine.events import (
+    AgentEnded,
+    AskClosed,
+    AskOpened,
+    CallDecided,
+    ExemptionRevoked,
+    OperatorChanged,
+    RefusalLifted,
+)
 from engine.fingerprints import cap_of
 from engine.replayed import ReplayedCall, telling_argument
 from engine.sessions import ANSWERS, CallLine, Line, Recorded, ResultLine, TurnLine
@@ -41,13 +49,12 @@ def replay(
 
 
 class _Course(Struct, eq=False):
-    """A call on its way: undecided, decided, settled. ``ticket`` and ``asks`` are what it waits under, and for."""
+    """A call on its way: undecided, decided, settled. ``ticket`` is what it waits under."""
 
     number: int
     line: CallLine
     what: str
     ticket: int = 0
-    asks: tuple[str, ...] = ()
     verdict: Verdict | None = None
     advisories: tuple[Advisory, ...] = ()
     failure: Failure | None = None
@@ -77,6 +84,7 @@ class _Replay:
             CallDecided: self._decided_then,
             AskOpened: self._ask_opened_then,
             AskClosed: self._ask_closed_then,
+            OperatorChanged: self._operator_changed,
             ExemptionRevoked: self._revoked,
             RefusalLifted: self._lifted,
             AgentEnded: self._agent_ended,
@@ -155,7 +163,7 @@ class _Replay:
         """Let the asks that this call raised stay open if the journal will say how they end; answer them if not."""
         self._waiting[waiting.ticket] = course
         recorded = course.line.recorded
-        course.ticket, course.asks = waiting.ticket, waiting.asks
+        course.ticket = waiting.ticket
         if self._answers == "as recorded" and recorded and recorded.verdict == "wait":
             self._recorded[recorded.ticket] = waiting.ticket
             self._held.update(waiting.asks)
@@ -182,6 +190,14 @@ class _Replay:
 
     def _agent_ended(self, event: AgentEnded) -> None:
         self._decide_all(self._breaker.end_agent(event.agent))
+
+    def _operator_changed(self, event: OperatorChanged) -> None:
+        if self._answers != "as recorded":
+            return
+        if event.attended:
+            self._breaker.attend()
+        else:
+            self._decide_all(self._breaker.leave())
 
     def _revoked(self, event: ExemptionRevoked) -> None:
         for fingerprint in event.fingerprints:
@@ -211,11 +227,14 @@ class _Replay:
 
     def _end_wait_of(self, ticket: int, outcome: Outcome) -> None:
         """Decide a call that still waits, though the journal has nothing more to say about its asks."""
-        course = self._waiting[ticket]
-        for ask_id in course.asks:
-            if outcome != "cancelled" and self._breaker.ask(ask_id):
-                self._answer(ask_id, outcome)
-        self._decide_all(self._breaker.cancel_ticket(course.line.agent, ticket))
+        agent = self._waiting[ticket].line.agent
+        while outcome != "cancelled" and ticket in self._waiting:
+            self._answer(self._asks_of(ticket)[0], outcome)
+        self._decide_all(self._breaker.cancel_ticket(agent, ticket))
+
+    def _asks_of(self, ticket: int) -> tuple[str, ...]:
+        """The asks a call waits on now: those it was told of may be closed, and others opened."""
+        return next(call.asks for call in self._breaker.snapshot().waiting if call.ticket == ticket)
 
     def _answer(self, ask_id: str, outcome: Outcome) -> None:
         self._held.discard(ask_id)

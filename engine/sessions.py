@@ -22,7 +22,15 @@ import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
 from engine.calls import Failure, Identity, Result, args_of, result_of
-from engine.events import AgentEnded, AskClosed, AskOpened, CallDecided, ExemptionRevoked, RefusalLifted
+from engine.events import (
+    AgentEnded,
+    AskClosed,
+    AskOpened,
+    CallDecided,
+    ExemptionRevoked,
+    OperatorChanged,
+    RefusalLifted,
+)
 from engine.session_lines import HEAD_BYTES, LINE_BYTES, UnreadableLineError, lines_of, looks_like, object_of
 from engine.verdicts import Outcome
 
@@ -95,7 +103,7 @@ class Unknown(Struct, frozen=True):
     type: str
 
 
-Recalled = CallDecided | AskOpened | AskClosed | ExemptionRevoked | RefusalLifted | AgentEnded
+Recalled = CallDecided | AskOpened | AskClosed | OperatorChanged | ExemptionRevoked | RefusalLifted | AgentEnded
 """The events of a journal that move a breaker, apart from calls, results and turns."""
 Line = CallLine | ResultLine | TurnLine | Recalled | Damaged | Unknown
 
@@ -176,7 +184,7 @@ class _Turn(Struct, tag_field="type", tag="turn"):
     source: str | None = None
 
 
-_PASSED_OVER = ("agent", "exempted", "refused", "operator", "config", "notice", "snapshot", "checkpoint")
+_PASSED_OVER = ("agent", "exempted", "refused", "config", "notice", "snapshot", "checkpoint")
 """Events that follow from others, or that move nothing here."""
 _passed_over = tuple(msgspec.defstruct(f"_{tag}", [], tag_field="type", tag=tag) for tag in _PASSED_OVER)
 _Wire: Any = Union[(_Call, _Result, _Turn, *Recalled.__args__, *_passed_over)]
