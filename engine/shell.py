@@ -54,6 +54,7 @@ _NEEDS_QUOTES = re.compile(r"""[\s;&|<>()'"\\$`*?\[\]{}~\0]|^\#|^$""")
 _NEEDS_QUOTES_IN_URL = re.compile(r"""[\s;&|<>()'"\\$`\0]""")
 _NEEDS_QUOTES_AROUND_LIVE = re.compile(r"""[ \t\r\n;&|<>()'"\\`*?\[\]~]|^\#""")
 _SPECIAL_IN_DOUBLE_QUOTES = re.compile(r"""[$`"\\]""")
+_ESCAPED = re.compile(r"\\.", re.DOTALL)
 _ESCAPED_IN_DOUBLE_QUOTES = re.compile(r"""\\(?:\r?\n|([$`"\\]))""")
 _ANSI_ESCAPE = re.compile(
     r"\\(?:x([0-9A-Fa-f]{1,2})|u([0-9A-Fa-f]{1,4})|U([0-9A-Fa-f]{1,8})|([0-7]{1,3})|c(.)|(.))", re.DOTALL
@@ -180,10 +181,7 @@ def unquote(raw: str) -> Quoted:
         if quote == "'":
             return literal(raw[1:-1])
         if quote == '"' and "\\" not in raw:
-            value = raw[1:-1]
-            if "$" in value or MARK in value:
-                return _completed(value, value)
-            return literal(value)
+            return _word_of(raw[1:-1])
     return _unquote_pieces(raw)
 
 
@@ -200,10 +198,15 @@ def literal(value: str) -> Quoted:
     return word
 
 
+def _word_of(inside: str) -> Quoted:
+    """The word that a text without escapes makes between double quotes."""
+    if ("$" in inside or MARK in inside) and _EXPANDS.search(inside):
+        return _completed(inside, inside)
+    return literal(inside)
+
+
 def _completed(value: str, inside: str) -> Quoted:
     """A word that the shell completes; ``inside`` is how it is written between double quotes."""
-    if not _EXPANDS.search(inside):
-        return literal(value)
     word = Quoted(value)
     word.spelling = f'"{inside}"' if _NEEDS_QUOTES_AROUND_LIVE.search(inside) else inside
     word.live = True
@@ -214,7 +217,7 @@ def rest_of(word: str, start: int) -> str:
     """What follows in a word, as a word of the same kind: the value that is glued to an option."""
     if not isinstance(word, Quoted):
         return word[start:]
-    return _completed(word[start:], word[start:]) if word.live else literal(word[start:])
+    return _word_of(word[start:]) if word.live else literal(word[start:])
 
 
 def is_live(word: str) -> bool:
@@ -234,7 +237,7 @@ def _unquote_pieces(raw: str) -> Quoted:
     for piece in _PIECE.finditer(raw):
         kind, text = piece.lastindex, piece[piece.lastindex or 0]
         if kind in _LIVE_PIECES:
-            live = live or _EXPANDS.search(text) is not None
+            live = live or _EXPANDS.search(_ESCAPED.sub("", text)) is not None
             inside.append(text)
             values.append(_ESCAPED_IN_DOUBLE_QUOTES.sub(r"\1", text) if kind == _DOUBLE else text)
             continue
