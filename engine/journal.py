@@ -30,7 +30,10 @@ _FLAGS = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class Limits(Struct, frozen=True):
-    """How large one part grows, and how long and how much of a journal is kept, checkpoints included."""
+    """How large one part grows, and how long and how much of a journal is kept, checkpoints included.
+
+    A part grows to twice its checkpoint in any case: with a thousand agents that is not written every second.
+    """
 
     part_bytes: int = 8 * 1024 * 1024
     keep_bytes: int = 256 * 1024 * 1024
@@ -65,6 +68,7 @@ class Journal:
         self._part: Part | None = None
         self._handle: int | None = None
         self._size = 0
+        self._room = limits.part_bytes
         self._looked_at = 0.0
         self._lost = 0
         self._failed_at = 0.0
@@ -121,7 +125,7 @@ class Journal:
         self._size += written
 
     def _is_full(self, more: int) -> bool:
-        return self._size > 0 and self._size + more > self._limits.part_bytes
+        return self._size > 0 and self._size + more > self._room
 
     def _is_gone(self, handle: int, now: float) -> bool:
         """Whether somebody has deleted the file: then whatever is written to it is lost without an error."""
@@ -134,10 +138,12 @@ class Journal:
         """Open the next part, its checkpoint first."""
         self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         part = self._part = self._next_part(now)
-        self._size, self._looked_at = 0, now
-        _write_file(part.checkpoint, encode_checkpoint(self._checkpoint()))
+        checkpoint = encode_checkpoint(self._checkpoint())
+        self._size, self._room = 0, max(self._limits.part_bytes, 2 * len(checkpoint))
+        _write_file(part.checkpoint, checkpoint)
         handle = self._handle = os.open(part.events, _FLAGS | os.O_APPEND, 0o600)
         lock(handle)
+        self._looked_at = now
         limits = self._limits
         prune(part, keep_seconds=limits.keep_seconds, keep_bytes=limits.keep_bytes - limits.part_bytes)
         return handle

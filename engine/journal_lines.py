@@ -149,7 +149,7 @@ def _state(state: AgentState) -> AgentState:
         state,
         streaks={one: Streak(streak.count, _masked(streak.failure)) for one, streak in state.streaks.items()},
         refusals=_refusals(state.refusals),
-        results={one: _preview(text) for one, text in state.results.items()},
+        results={one: _quote(text) for one, text in state.results.items()},
     )
 
 

@@ -270,6 +270,15 @@ def test_a_full_part_is_followed_by_another_and_none_is_larger(make: Callable[..
     assert texts(tmp_path / "journal") == [f"number {number}" for number in range(100)]
 
 
+def test_a_large_checkpoint_is_not_written_for_every_few_events(make: Callable[..., Journal], tmp_path: Path):
+    state = AgentState(agent="a" * 4000, turn=1, last_seen=1.0)
+    journal = make(checkpoint=lambda: Checkpoint(1.0, 16, agents=(state,)), limits=Limits(part_bytes=1000))
+    for number in range(300):
+        journal(notice(number))
+    first, *_ = parts_in(tmp_path / "journal")
+    assert first.events.stat().st_size > 1.9 * first.checkpoint.stat().st_size > 4000
+
+
 def test_a_line_larger_than_a_part_has_a_part_of_its_own(make: Callable[..., Journal], tmp_path: Path):
     journal = make(limits=Limits(part_bytes=1000))
     journal(notice(1))

@@ -17,12 +17,13 @@ from engine.breaker import Breaker
 from engine.calls import Call, Result
 from engine.checkpoint import Checkpoint
 from engine.config import DEFAULTS, Config
-from engine.events import AskOpened, CallSeen, Event
+from engine.events import AskOpened, CallSeen, CallSettled, Event, TurnStarted
 from engine.journal import Journal, Limits
 from engine.journal_lines import decode_checkpoint, encode_checkpoint, event_of, line_of
 from engine.journal_parts import parts_in
 from engine.journal_reader import recover
 from engine.recovery import advance
+from engine.sessions import CallLine, Damaged, ResultLine, TurnLine, Unknown, read_session
 from engine.verdicts import Verdict, Waiting
 from tests.engine.sessions_at_random import sessions
 from tests.engine.steps import TIGHT, Step, comparable, take, with_window
@@ -210,6 +211,24 @@ def test_a_file_that_ends_anywhere_gives_what_was_true_at_that_line(
         # The first event is in the checkpoint that was written before it.
         assert comparable(found.checkpoint, waiting=False) == stood[max(1, content[:cut].count(b"\n"))]
         assert len(found.warnings) == (content[:cut] != b"" and not content[:cut].endswith(b"\n"))
+
+
+@given(session=sessions())
+@settings(max_examples=40, deadline=None)
+def test_a_journal_is_a_session(tmp_path_factory: pytest.TempPathFactory, session: list[Step]):
+    directory = tmp_path_factory.mktemp("journal")
+    engine = Engine(directory, Clock())
+    engine.run(session)
+    engine.stop()
+    for part in parts_in(directory):
+        events = [event_of(line) for line in part.events.read_bytes().splitlines()]
+        with part.events.open("rb") as file:
+            lines = list(read_session(file))
+        assert not any(isinstance(line, Damaged | Unknown) for line in lines)
+        for kind, form in ((CallSeen, CallLine), (CallSettled, ResultLine), (TurnStarted, TurnLine)):
+            told = [event for event in events if isinstance(event, kind)]
+            found = [line for line in lines if isinstance(line, form)]
+            assert [event.agent for event in told] == [line.agent for line in found]
 
 
 # -- what comes back ------------------------------------------------------------------------------------------
