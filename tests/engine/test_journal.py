@@ -461,10 +461,11 @@ def test_half_a_line_spoils_no_other(tmp_path: Path):
     """The kernel writes what fits under the limit and refuses the rest, as a full disk does."""
     said = run(
         """
-resource.setrlimit(resource.RLIMIT_FSIZE, (4000, resource.RLIM_INFINITY))
+most = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
+resource.setrlimit(resource.RLIMIT_FSIZE, (4000, most))
 write(range(60))
 clock[0] += 10
-resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
 write(range(60, 80))
 print(*said, sep="\\n")
 """,

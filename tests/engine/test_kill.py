@@ -34,7 +34,7 @@ from tests.engine.sockets import BREAKER, ROOT, Wire, listens, short_directory, 
 from tests.engine.steps import TIGHT, Step, comparable, named, steps_at_random, take
 
 KILLS = int(os.environ.get("BREAKER_KILLS", "0"))
-ENGINE_KILLS = KILLS or 12
+ENGINE_KILLS = KILLS or 15
 JOURNAL_KILLS = KILLS or 25
 
 CONFIG = """

@@ -25,6 +25,7 @@ from engine.journal_reader import recover
 from engine.recovery import advance
 from engine.sessions import CallLine, Damaged, ResultLine, TurnLine, Unknown, read_session
 from engine.verdicts import Verdict, Waiting
+from tests.engine.journal_events import struct
 from tests.engine.sessions_at_random import sessions
 from tests.engine.steps import TIGHT, Step, comparable, take, with_window
 
@@ -534,3 +535,27 @@ def test_events_in_any_order_and_number_are_borne(data: st.DataObject):
     again = Breaker(TIGHT)
     again.restore(found)
     again.snapshot()
+
+
+@given(checkpoint=struct(Checkpoint), session=sessions())
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+def test_any_checkpoint_can_be_gone_on_from(checkpoint: Checkpoint, session: list[Step]):
+    lines: list[bytes] = []
+    breaker = Breaker(TIGHT, attended=True, clock=Clock(), listener=lambda event: lines.append(line_of(event)))
+    breaker.restore(checkpoint)
+    for step in session:
+        take(breaker, step)
+    advance(checkpoint, [event_of(line) for line in lines], TIGHT)
+
+
+@given(st.binary(max_size=200), st.binary(max_size=200))
+@settings(max_examples=60, deadline=None)
+def test_any_files_can_be_recovered_from(tmp_path_factory: pytest.TempPathFactory, events: bytes, checkpoint: bytes):
+    directory = tmp_path_factory.mktemp("journal")
+    (directory / "20270115T080000Z-1.jsonl").write_bytes(events)
+    (directory / "20270115T080000Z-1.checkpoint").write_bytes(checkpoint)
+    (directory / "20270115T080000Z-1.1.checkpoint").mkdir()
+    (directory / "20270115T080000Z-1.2.jsonl").symlink_to("/nowhere")
+    past = recover(directory, TIGHT)
+    assert past.checkpoint.agents == ()
+    assert past.warnings
