@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -162,3 +164,35 @@ def test_the_status_is_safe_to_print_and_the_looker_is_no_agent() -> None:
         assert "11/12  cmd:make:make" in shown.stdout
         found: dict[str, Any] = json.loads(status(path, "--json").stdout)
         assert [agent["agent"] for agent in found["agents"]] == ["evil\x1b[31m"]
+
+
+NETCAT = """
+import os, socket, sys, threading
+connected = socket.socket(socket.AF_UNIX)
+connected.connect(sys.argv[-1].removeprefix("UNIX-CONNECT:"))
+def received():
+    while data := connected.recv(65536):
+        os.write(1, data)
+threading.Thread(target=received, daemon=True).start()
+while data := os.read(0, 65536):
+    connected.sendall(data)
+"""
+
+
+def test_the_shell_example_loops_until_it_is_refused() -> None:
+    """With the machine's own nc or socat if it has one that fits, else with the few lines above in its place."""
+    with short_directory() as directory, served("--no-journal", directory=directory) as (_, path):
+        if not shutil.which("socat"):
+            (directory / "nc").write_text(f"#!{sys.executable}\n{NETCAT}")
+            (directory / "nc").chmod(0o755)
+        environment = {"PATH": f"{directory}:{os.environ['PATH']}", "BREAKER_SOCKET": str(path)}
+        command = ["sh", str(ROOT / "examples" / "loop.sh"), "ls '/no\\where'; echo \"$HOME é\""]
+        found = subprocess.run(
+            command, env=environment, capture_output=True, text=True, timeout=DEADLINE, check=False, errors="replace"
+        )
+        lines = found.stdout.splitlines()
+        heads = [line for line in lines if not line.startswith(" ")]
+        assert heads == [*(f"{n}: ran, exit code 0" for n in range(1, 12)), *(f"{n}: refused" for n in range(12, 15))]
+        assert sum("CONVERGENCE_CHECK" in line for line in lines) == 2
+        assert sum("REPEAT_TOOL_BLOCKED" in line for line in lines) == 3
+        assert (found.returncode, found.stderr) == (0, "")
