@@ -32,10 +32,11 @@ quoted() {
     printf '"%s"' "$(printf '%s' "$1" | tr -d '\000-\011\013-\037' | sed 's/\\/\\\\/g; s/"/\\"/g; $!s/$/\\n/' | tr -d '\n')"
 }
 
-# Whatever the model would be told, one line of JSON text made readable.
+# Whatever the model would be told: the JSON string of one field, made readable.
 told() {
-    printf '%s\n' "$answer" | sed -n "s/.*\"$1\":\"\\(.*\\)/\\1/p" | sed 's/",".*//; s/"}.*//; s/\\n/\
-/g; s/\\"/"/g' | sed 's/^/    /'
+    printf '%s\n' "$answer" | sed 's/\\\\/\\u005c/g; s/\\"/\\u0022/g' | sed -n "s/.*\"$1\":\"\\([^\"]*\\)\".*/    \\1/p" |
+        sed 's/\\n/\
+    /g; s/\\u0022/"/g; s/\\u005c/\\/g'
 }
 
 ask 0 initialize '{"protocol":1,"client":{"name":"loop.sh"},"agent":{"id":"shell-'$$'","harness":"shell"}}'
