@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import time
 from collections.abc import Callable, Iterable
@@ -34,6 +35,8 @@ from engine.operator import Operator
 PULSE_SECONDS = 0.1
 REDUCED_AT_ONCE = 1_500
 """Events reduced before keys get their turn."""
+QUIET_PULSES = 300
+"""Pulses without an event after which nobody minds a moment's standstill."""
 FILTERS = (
     ("Filter: refused calls", "kind:refused"),
     ("Filter: failed calls", "kind:failed"),
@@ -82,6 +85,7 @@ class ConsoleApp(App[int]):
         self.gone = False
         self.was_live = False
         self._pending: list[Event | Snapshot] = []
+        self._quiet = 0
         self._attention = Attention()
         self._terminal = terminal_of(os.environ)
         self._told = ""
@@ -119,6 +123,7 @@ class ConsoleApp(App[int]):
         if isinstance(self.screen, PageScreen):
             self.screen.show(facts, now)
         self._call_operator(now)
+        self._collect_garbage()
 
     def _take_in(self) -> None:
         if not self._pending and not self.gone:
@@ -127,12 +132,18 @@ class ConsoleApp(App[int]):
             except ConnectionError as error:
                 self._lose(str(error))
         batch, self._pending = self._pending[:REDUCED_AT_ONCE], self._pending[REDUCED_AT_ONCE:]
+        self._quiet = 0 if batch else self._quiet + 1
         if batch:
             self.was_live = True
             reduce(self.state, batch)
             self.asking.happened(batch)
         if self._pending:
             self.set_timer(0.01, self._take_in)
+
+    def _collect_garbage(self) -> None:
+        """A full collection holds up the engine too, for tens of milliseconds: it waits until nothing happens."""
+        if self._quiet == QUIET_PULSES and not self.state.asks:
+            gc.collect()
 
     def _lose(self, why: str) -> None:
         """The engine is gone: what is on the screen stays to be read, and nothing is left to answer."""

@@ -33,6 +33,7 @@ class Asking:
         self.prompt = Prompt()
         self._app = app
         self._ticks = 0
+        self._drawn: tuple[Prompt, int] | None = None
 
     # -- what happens -----------------------------------------------------------------------------------------
 
@@ -46,6 +47,7 @@ class Asking:
             app.run_worker(lambda: self._send(done.effect), thread=True, group="answers", exit_on_error=False)
         elif isinstance(done.effect, acts.ShowWholeCall):
             app.main.panel.toggle_whole(done.effect.ask)
+            self._drawn = None
         self._wait_for_change()
         if hidden != (self.prompt.shown is None):
             app.main.refresh_bindings()
@@ -76,7 +78,12 @@ class Asking:
     # -- what is seen -----------------------------------------------------------------------------------------
 
     def show(self) -> None:
-        """Draw the prompt as it is now."""
+        """Draw the prompt, if it is not drawn as it is now: it changes by what happens, and each second."""
+        prompt, second = self.prompt, int(self._app.clock())
+        unseen = prompt.shown is not None and prompt.painted_at is None
+        if self._drawn is not None and self._drawn[0] is prompt and self._drawn[1] == second and not unseen:
+            return
+        self._drawn = (prompt, second)
         self._app.main.show_prompt(self.prompt, self._question(), self._app.ticking())
 
     @property

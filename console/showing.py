@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -18,6 +19,9 @@ UNUSABLE = 2
 """Exit code when there is nothing to show."""
 SWITCH_INTERVAL = 0.0005
 """Seconds. The engine's thread waits no longer than this for the drawing one (Python's default is ten times that)."""
+COLLECTIONS = (10_000, 20, 1_000)
+"""When the garbage collector runs. What lives long is left alone: going through all of it takes tens of milliseconds,
+in which nobody gets an answer; the application has it done when nothing happens."""
 PLAIN_TERMINALS = frozenset({"", "dumb", "unknown"})
 THEMES = ("dark", "light", "terminal")
 
@@ -61,6 +65,7 @@ def show(source: Source, look: Look) -> int:
 
         return run_plain(source, sys.stdout, sys.stdin, bell=look.bell)
     sys.setswitchinterval(SWITCH_INTERVAL)
+    gc.set_threshold(*COLLECTIONS)
     from console.app import ConsoleApp, Options  # noqa: PLC0415 - Textual, for who draws
     from console.attention import Settings  # noqa: PLC0415 - as above
     from console.themes import SHORT  # noqa: PLC0415 - as above

@@ -89,7 +89,8 @@ class MainScreen(Screen[None]):
     def show_prompt(self, prompt: Prompt, question: Question | None, now: float) -> None:
         """Draw the prompt; ``now`` is its own clock."""
         self.panel.update(prompt, question, now)
-        self.call_after_refresh(self._make_room)
+        if self.panel.display or self.stream.reserve:
+            self.call_after_refresh(self._make_room)
 
     def _make_room(self) -> None:
         reserve = self.panel.covers_lines

@@ -82,6 +82,11 @@ class Measure(Struct):
         """Whether nothing is left to show of it."""
         return not (self.count or self.streak or self.exempt or self.refused or self.asking)
 
+    @property
+    def warm(self) -> bool:
+        """Whether it has to be held against others to be placed: most have been counted once, and that is all."""
+        return self.count > 1 or self.streak > 0 or self.asking > 0 or self.exempt or self.refused
+
     def counted_by(self, row: int) -> None:
         """Remember that the call in this row was counted."""
         self.calls.append(row)

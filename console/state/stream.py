@@ -262,7 +262,10 @@ class View(Sequence[int]):
     @overload
     def __getitem__(self, index: slice) -> Sequence[int]: ...
     def __getitem__(self, index: int | slice) -> int | Sequence[int]:
-        there = range(len(self))[index]
-        if isinstance(there, range):
-            return [self[one] for one in there]
-        return self._numbers[there] if self.filter else self._stream.first + there
+        if isinstance(index, slice):
+            return [self[one] for one in range(len(self))[index]]
+        length = len(self)
+        index = index + length if index < 0 else index
+        if not 0 <= index < length:
+            raise IndexError(index)
+        return self._numbers[index] if self.filter else self._stream.first + index

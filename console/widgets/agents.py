@@ -125,7 +125,8 @@ class AgentList(Lines):
         version, hottest = self._hottest.get(agent.id, (-1, None))
         if version != agent.version:
             thresholds = self.state.thresholds
-            capped = [measure for measure in agent.measures.values() if measure.shown_count or measure.streak]
-            hottest = max(capped, key=lambda measure: measure.heat(thresholds), default=None)
+            warm = [measure for measure in agent.measures.values() if measure.warm]
+            latest = next(reversed(agent.measures.values()), None)
+            hottest = max(warm, key=lambda measure: measure.heat(thresholds), default=latest)
             self._hottest[agent.id] = (agent.version, hottest)
         return hottest

@@ -41,11 +41,27 @@ class Inked(Widget):
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {f"ink--{ink}" for ink in INKS}
 
-    def ink(self, name: str) -> Style:
-        """The style of an ink in the theme in force."""
-        return self.get_component_rich_style(f"ink--{name}", partial=True) if name else Style.null()
+    _styles: dict[tuple[str, str], Style] | None = None
+    """Ink on ground, as they were worked out for the theme in force."""
 
-    def strip(self, pieces: Iterable[Piece], width: int, base: Style | None = None) -> Strip:
+    def ink(self, name: str, ground: str = "") -> Style:
+        """The style of an ink, on the widget's own ground or on that of another ink."""
+        if self._styles is None:
+            self._styles = {}
+        style = self._styles.get((name, ground))
+        if style is None:
+            style = self.rich_style
+            for one in (ground, name):
+                if one:
+                    style += self.get_component_rich_style(f"ink--{one}", partial=True)
+            self._styles[name, ground] = style
+        return style
+
+    def strip(self, pieces: Iterable[Piece], width: int, ground: str = "") -> Strip:
         """A line of exactly ``width`` cells."""
-        segments = [Segment(text, self.ink(ink)) for text, ink in pieces if text]
-        return Strip(segments).adjust_cell_length(width).apply_style(self.rich_style if base is None else base)
+        line = Strip([Segment(text, self.ink(ink, ground)) for text, ink in pieces if text])
+        return line if line.cell_length == width else line.adjust_cell_length(width, self.ink("", ground))
+
+    def notify_style_update(self) -> None:
+        super().notify_style_update()
+        self._styles = None

@@ -57,6 +57,7 @@ class Lines(Inked, ScrollView, can_focus=True):
         super().__init__(id=id)
         self.title_line = TitleLine()
         """To be mounted above it."""
+        self._keys_drawn: list[Hashable] = []
         self._strips: dict[tuple[Hashable, int, bool, bool], Strip] = {}
 
     # -- for subclasses ---------------------------------------------------------------------------------------
@@ -77,16 +78,38 @@ class Lines(Inked, ScrollView, can_focus=True):
 
     def recount(self) -> None:
         """Take in that there are more or fewer lines, and draw what is in sight again."""
-        size = Size(max(self.scrollable_content_region.width, 1), self.count())
-        if size != self.virtual_size:
-            self.virtual_size = size
-        self.refresh()
+        height = self.count()
+        if self.vertical_scrollbar.display and self.virtual_size.height != height > self.size.height:
+            self._lengthen(height)
+        else:
+            self.virtual_size = Size(max(self.scrollable_content_region.width, 1), height)
+        self._refresh_changed()
+
+    def _refresh_changed(self) -> None:
+        """Draw again the lines in sight that show something else than when they were drawn last."""
+        top, count = self.scroll_offset.y, self.count()
+        wanted = [
+            self.key_of(top + y) if top + y < count else None for y in range(self.scrollable_content_region.height)
+        ]
+        changed = [y for y, key in enumerate(wanted) if y >= len(self._keys_drawn) or self._keys_drawn[y] != key]
+        self._keys_drawn = wanted
+        if len(changed) * 2 > len(wanted):
+            self.refresh()
+        else:
+            for y in changed:
+                self.refresh_line(top + y)
+
+    def _lengthen(self, height: int) -> None:
+        """Set the height without a new layout of the screen: there was a scroll bar, and there still is."""
+        self.set_reactive(Lines.virtual_size, self.virtual_size.with_height(height))
+        self.vertical_scrollbar.window_virtual_size = height
+        self.vertical_scrollbar.refresh()
 
     def render_line(self, y: int) -> Strip:
         index = y + self.scroll_offset.y
         width = self.scrollable_content_region.width
         if not 0 <= index < self.count():
-            return Strip.blank(width, self.rich_style)
+            return Strip.blank(width, self.ink(""))
         here = index == self.cursor
         key = (self.key_of(index), width, here, here and self.has_focus)
         strip = self._strips.get(key)
@@ -97,16 +120,17 @@ class Lines(Inked, ScrollView, can_focus=True):
         return strip
 
     def _draw(self, index: int, width: int, *, here: bool) -> Strip:
-        marker = ("▌" if self.has_focus else "▏" if self.MARKED else " ") if here else " "
         lit = here and (self.has_focus or self.MARKED)
-        base = self.rich_style + self.ink("cursor") if lit else self.rich_style
-        return self.strip(((marker, "on"), *self.pieces(index, max(width - 1, 0))), width, base)
+        marker = "▌" if here and self.has_focus else "▏" if lit else " "
+        return self.strip(((marker, "on"), *self.pieces(index, max(width - 1, 0))), width, "cursor" if lit else "")
 
     def notify_style_update(self) -> None:
         super().notify_style_update()
         self._strips.clear()
+        self._keys_drawn.clear()
 
     def on_resize(self) -> None:
+        self._keys_drawn.clear()
         self.recount()
 
     # -- the cursor -------------------------------------------------------------------------------------------

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from heapq import nlargest
 
 from msgspec import Struct
 
@@ -92,8 +91,12 @@ class MeasureList(Lines):
     def _sort(self, agents: list[Agent]) -> None:
         thresholds = self.state.thresholds
         under = self.selected()
-        pairs = [(agent, measure) for agent in agents for measure in agent.measures.values()]
-        self._measures = nlargest(SHOWN, pairs, key=lambda pair: pair[1].heat(thresholds))
+        warm, cold = [], []
+        for agent in agents:
+            for measure in agent.measures.values():
+                (warm if measure.warm else cold).append((agent, measure))
+        warm.sort(key=lambda pair: pair[1].heat(thresholds), reverse=True)
+        self._measures = (warm + cold[::-1])[:SHOWN]
         if under is not None and self.has_focus:
             self._stay_on(under)
         elif self.cursor >= len(self._measures):

@@ -147,7 +147,7 @@ class PromptPanel(Inked):
     def render_line(self, y: int) -> Strip:
         width = self.content_size.width
         if y >= len(self._lines):
-            return Strip.blank(width, self.rich_style)
+            return Strip.blank(width, self.ink(""))
         if self.prompt.shown is not None and y == len(self._lines) - 1:
             self._drawn = self.prompt.shown.id
         pieces = self._lines[y].pieces

@@ -47,7 +47,7 @@ class StatusLine(Inked):
     def render_line(self, y: int) -> Strip:
         width = self.content_size.width
         if y:
-            return Strip.blank(width, self.rich_style)
+            return Strip.blank(width, self.ink(""))
         right = self._waiting()
         right_width = sum(cells(text) for text, _ in right)
         left: list[Piece] = [(" breaker ", "strong")]

@@ -99,7 +99,7 @@ class StreamList(Lines):
         if moved:
             top = self.scroll_offset.y + moved
             self.set_reactive(type(self).cursor, max(self.cursor + moved, 0))
-            self.virtual_size = self.virtual_size.with_height(self.count())
+            self.recount()
             self.scroll_to(y=max(top, 0), animate=False, force=True)
 
     def _to_end(self) -> None:

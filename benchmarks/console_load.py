@@ -1,0 +1,215 @@
+"""What the console costs while 500 events a second come in over the socket, and what it costs those who send them.
+
+    python benchmarks/console_load.py [--seconds N] [--rounds N]
+
+Each round drives the same load twice: at ``breaker serve`` with nobody looking, and at ``breaker``, drawing on a real
+pty of 120 by 40 all the while. Printed are, of the console: its processor time as a share of one core (the engine in it
+included), how long a key takes to show, how often it painted, its longest silence; and what a decision took over the
+socket, with and without it. The load: 20 agents, 250 calls a second and their results, some 400 measures alive.
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import os
+import pty
+import resource
+import select
+import shutil
+import statistics
+import struct
+import subprocess
+import sys
+import tempfile
+import termios
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from fcntl import ioctl
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+AGENTS = 20
+CALLS_PER_SECOND = 250
+SIZE = (40, 120)
+RESULT = {"value": {"exitCode": 0}, "content": [{"type": "text", "text": "id,name\n1,one\n2,two\n"}]}
+TICKS = os.sysconf("SC_CLK_TCK")
+
+
+def load(path: str, seconds: float, report: Connection) -> None:
+    """Agents at work, each on its own connection; sends back what each decision took, in seconds."""
+    from engine.client import Client
+
+    taken: list[float] = []
+
+    def work(number: int) -> None:
+        with Client(f"agent-{number:02}", socket=Path(path), harness="bench") as client:
+            begin = time.perf_counter() + number / CALLS_PER_SECOND
+            for call in range(int(seconds * CALLS_PER_SECOND / AGENTS)):
+                due = begin + call * AGENTS / CALLS_PER_SECOND
+                time.sleep(max(0.0, due - time.perf_counter()))
+                command = f"curl -s 'https://host{call % 5}.example.org/items?page={call % 9}' -o /tmp/{number}-{call}"
+                before = time.perf_counter()
+                client.decide(f"c{call}", "Bash", {"command": command, "description": f"page {call}"})
+                taken.append(time.perf_counter() - before)
+                client.settle(f"c{call}", RESULT)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(AGENTS)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    report.send(taken)
+
+
+class Screen:
+    """A program on a pty, whose output is read and timed."""
+
+    def __init__(self, command: list[str]) -> None:
+        self.pid, self.handle = pty.fork()
+        if not self.pid:
+            os.environ |= {"TERM": "xterm-256color", "COLORTERM": "truecolor"}
+            os.execv(command[0], command)  # noqa: S606 - the program under test
+        ioctl(self.handle, termios.TIOCSWINSZ, struct.pack("HHHH", *SIZE, 0, 0))
+        self.writes: list[float] = []
+        self.written = 0
+        self._recent = b""
+        self._found = threading.Condition()
+        self._thread = threading.Thread(target=self._read, daemon=True)
+        self._thread.start()
+
+    def _read(self) -> None:
+        while True:
+            try:
+                select.select([self.handle], [], [])
+                read = os.read(self.handle, 1 << 16)
+            except OSError:
+                return
+            with self._found:
+                self.writes.append(time.perf_counter())
+                self.written += len(read)
+                self._recent = (self._recent + read)[-200_000:]
+                self._found.notify_all()
+
+    def key(self, key: str, shows: str) -> float:
+        """Seconds from a key to the text it brings."""
+        with self._found:
+            self._recent = b""
+            before = time.perf_counter()
+            os.write(self.handle, key.encode())
+            if not self._found.wait_for(lambda: shows.encode() in self._recent, 10):
+                raise TimeoutError(f"{key!r} did not bring {shows!r}")
+            return time.perf_counter() - before
+
+    def wait_for(self, text: str) -> None:
+        with self._found:
+            if not self._found.wait_for(lambda: text.encode() in self._recent, 30):
+                raise TimeoutError(f"{text!r} never came: {self._recent[-2000:]!r}")
+
+
+def processor_seconds(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / TICKS
+
+
+def resident_megabytes(pid: int) -> float:
+    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * resource.getpagesize() / 1e6
+
+
+@contextmanager
+def loading(path: Path, seconds: float) -> Iterator[Connection]:
+    here, there = multiprocessing.Pipe()
+    process = multiprocessing.Process(target=load, args=(str(path), seconds, there))
+    process.start()
+    yield here
+    process.join()
+
+
+def headless(directory: Path, seconds: float) -> list[float]:
+    """What decisions take when nobody looks."""
+    path = directory / "serve.sock"
+    command = [sys.executable, "-m", "console", "serve", "--socket", str(path), "--no-journal"]
+    server = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    try:
+        wait_for(path)
+        with loading(path, seconds) as report:
+            return list(report.recv())
+    finally:
+        server.terminate()
+        server.wait()
+
+
+def drawn(directory: Path, seconds: float) -> dict[str, list[float]]:
+    """What decisions take while the console draws, and what it costs."""
+    path = directory / "console.sock"
+    screen = Screen([sys.executable, "-m", "console", "--socket", str(path), "--no-journal"])
+    try:
+        screen.wait_for("live")
+        wait_for(path)
+        with loading(path, seconds) as report:
+            time.sleep(2)
+            cpu, begin, writes = processor_seconds(screen.pid), time.perf_counter(), len(screen.writes)
+            time.sleep(seconds * 0.5)
+            share = (processor_seconds(screen.pid) - cpu) / (time.perf_counter() - begin)
+            times = screen.writes[writes:]
+            keys: list[float] = []
+            while not report.poll(0):
+                keys += (screen.key("p", "view paused"), screen.key("p", "following"))
+                time.sleep(0.05)
+            taken = list(report.recv())
+        gaps = [after - before for before, after in zip(times, times[1:], strict=False)]
+        frames = 1 + sum(gap > 0.02 for gap in gaps)
+        return {
+            "share": [share],
+            "keys": keys,
+            "frames": [frames / (seconds * 0.5)],
+            "gaps": [max(gaps)],
+            "taken": taken,
+            "memory": [resident_megabytes(screen.pid)],
+        }
+    finally:
+        os.kill(screen.pid, 15)
+        os.waitpid(screen.pid, 0)
+
+
+def wait_for(path: Path) -> None:
+    deadline = time.monotonic() + 30
+    while not path.exists() and time.monotonic() < deadline:
+        time.sleep(0.02)
+
+
+def centile(values: list[float], share: float) -> float:
+    return sorted(values)[min(int(len(values) * share), len(values) - 1)] * 1000
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seconds", type=float, default=20)
+    parser.add_argument("--rounds", type=int, default=3)
+    asked = parser.parse_args()
+    directory = Path(tempfile.mkdtemp(dir="/tmp", prefix="breaker-bench-"))
+    directory.chmod(0o700)
+    ratios: list[float] = []
+    try:
+        for _ in range(asked.rounds):
+            alone = headless(directory, asked.seconds)
+            seen = drawn(directory, asked.seconds)
+            with_it, without = centile(seen["taken"], 0.99), centile(alone, 0.99)
+            ratios.append(with_it / without)
+            print(
+                f"core {seen['share'][0]:.0%}  frames/s {seen['frames'][0]:.1f}  longest gap {seen['gaps'][0] * 1000:.0f} ms"
+                f"  key p50 {centile(seen['keys'], 0.5):.0f} max {centile(seen['keys'], 1):.0f} ms"
+                f"  {seen['memory'][0]:.0f} MB resident\n"
+                f"  decide p50/p99/max ms: alone {centile(alone, 0.5):.2f}/{without:.2f}/{centile(alone, 1):.1f}"
+                f"  console {centile(seen['taken'], 0.5):.2f}/{with_it:.2f}/{centile(seen['taken'], 1):.1f}"
+                f"  p99 ratio {ratios[-1]:.1f}"
+            )
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
+    print(f"median p99 ratio {statistics.median(ratios):.1f}")
+
+
+if __name__ == "__main__":
+    main()
