@@ -210,6 +210,8 @@ class _Reading(Struct):
             document, self.document = self.document if document is None else document, None
         if kind == _CLIENT:
             text = self._fetch(verb, words, document)
+        elif kind == _OTHER:
+            text = self._look_closer(verb, words, document, command)
         else:
             text = spelled(words) if command.quoted else " ".join(words)
             if self.may_hold_urls and ("//" in text or "$" in text or document is not None):
@@ -218,14 +220,12 @@ class _Reading(Struct):
                 self.reads = True
             elif kind == _PLAIN:
                 self.acts = True
-            elif kind == _OTHER:
-                text = self._look_closer(verb, words, document, command) or text
         if not self.verb:
             self.verb = verb
         return text
 
     def _look_closer(self, verb: str, words: list[str], document: str | None, command: Command) -> str:
-        """Read what a program does with its arguments; return the text of a script that it runs."""
+        """Read a command whose program is known for what it does with its arguments, or not known at all."""
         arguments = words[1:]
         if verb in RUNNERS and self.depth < MAX_SCRIPT_DEPTH:
             script = script_in(verb, arguments, document)
@@ -234,19 +234,22 @@ class _Reading(Struct):
                 text = self._script(*script, alone=self.alone and not others)
                 self.swallowed = script[0] is document and bool(command.redirects)
                 return text
+        if verb in DECLARATIONS:
+            for word in arguments:
+                if assignment := assignment_in(word):
+                    self.variables.assign(*assignment)
+            return spelled(words)
+        if self.may_hold_urls:
+            self._find_urls(verb, words, document)
         for sink in sinks_of(verb, arguments):
             self._add_sink(self.variables.complete(sink))
         if verb in HEADERS:
             self.variables.forget(arguments[0] if arguments else "")
-        elif verb in DECLARATIONS:
-            for word in arguments:
-                if assignment := assignment_in(word):
-                    self.variables.assign(*assignment)
         elif only_reads(verb, arguments):
             self.reads = True
         else:
             self.acts = True
-        return ""
+        return spelled(words)
 
     def _script(self, source: str, arguments: list[str], *, alone: bool) -> str:
         outer_alone = self.alone

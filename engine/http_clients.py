@@ -120,12 +120,16 @@ def _unglue(options: dict[str, Option], word: str) -> list[tuple[Option, str | N
             return [(("keep", word, False), None)]
         return [(option, rest_of(word, len(name) + 1) if option[2] else None)]
     found: list[tuple[Option, str | None]] = []
-    for place, letter in enumerate(word[1:], 2):
-        option = options.get(f"-{letter}")
+    place = 1
+    while place < len(word):
+        # Only wget has options of two letters: -nv, -nc.
+        length = 2 if word[place] == "n" and f"-{word[place : place + 2]}" in options else 1
+        option = options.get(f"-{word[place : place + length]}")
         if option is None:
-            rest = rest_of(word, place - 1)
-            found.append((("keep", word if place == 2 else literal(f"-{rest}"), False), None))
+            rest = word if place == 1 else literal(f"-{word[place:]}")
+            found.append((("keep", rest, False), None))
             break
+        place += length
         if option[2]:
             found.append((option, rest_of(word, place) if place < len(word) else None))
             break

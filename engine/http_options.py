@@ -32,10 +32,10 @@ def _client(table: str) -> Client:
     options: dict[str, Option] = {}
     for role, *names in map(str.split, table.strip().splitlines()):
         options |= {name: (role.rstrip("="), names[0], role.endswith("=")) for name in names}
-    dropped = {name[1:]: option[2] for name, option in options.items() if option[0] == "drop" and len(name) == 2}
-    flags = "".join(letter for letter, takes_value in dropped.items() if not takes_value)
-    valued = "".join(letter for letter, takes_value in dropped.items() if takes_value)
-    return Client(options, re.compile(rf"-[{flags}]*+(?:[{valued}][0-9.]++)?"))
+    dropped = [(name[1:], option[2]) for name, option in options.items() if option[0] == "drop" and name[1] != "-"]
+    flags = "|".join(re.escape(letters) for letters, takes_value in dropped if not takes_value)
+    valued = "".join(letters for letters, takes_value in dropped if takes_value)
+    return Client(options, re.compile(rf"-(?:{flags})*+(?:[{valued}][0-9.]++)?"))
 
 
 def _each(role: str, names: str) -> str:

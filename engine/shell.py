@@ -50,7 +50,7 @@ _PIECE = re.compile(
 _DOUBLE, _ANSI, _ESCAPE, _LIVE_PIECES = 3, 2, 4, (3, 5)
 _EXPANDS = re.compile(rf"\$[\w@*#?$!{{(-]|[`{MARK}]")
 _NAME = re.compile(r"-{0,2}[A-Za-z_][\w-]*+=")
-_NEEDS_QUOTES = re.compile(r"""[\s;&|<>()'"\\$`*?\[\]{}~\0]|^\#|^$""")
+_NEEDS_QUOTES = re.compile(r"""[\s;&|<>()'"\\$`*?\[\]~\0]|\{(?!\})|(?<!\{)\}|^\#|^$""")
 _NEEDS_QUOTES_IN_URL = re.compile(r"""[\s;&|<>()'"\\$`\0]""")
 _NEEDS_QUOTES_AROUND_LIVE = re.compile(r"""[ \t\r\n;&|<>()'"\\`*?\[\]~]|^\#""")
 _SPECIAL_IN_DOUBLE_QUOTES = re.compile(r"""[$`"\\]""")
