@@ -11,6 +11,7 @@ socket, with and without it. The load: 20 agents, 250 calls a second and their r
 from __future__ import annotations
 
 import argparse
+import itertools
 import multiprocessing
 import os
 import pty
@@ -31,6 +32,8 @@ from fcntl import ioctl
 from multiprocessing.connection import Connection
 from pathlib import Path
 
+from engine.client import Client
+
 AGENTS = 20
 CALLS_PER_SECOND = 250
 SIZE = (40, 120)
@@ -40,8 +43,6 @@ TICKS = os.sysconf("SC_CLK_TCK")
 
 def load(path: str, seconds: float, report: Connection) -> None:
     """Agents at work, each on its own connection; sends back what each decision took, in seconds."""
-    from engine.client import Client
-
     taken: list[float] = []
 
     def work(number: int) -> None:
@@ -71,7 +72,7 @@ class Screen:
         self.pid, self.handle = pty.fork()
         if not self.pid:
             os.environ |= {"TERM": "xterm-256color", "COLORTERM": "truecolor"}
-            os.execv(command[0], command)  # noqa: S606 - the program under test
+            os.execv(command[0], command)
         ioctl(self.handle, termios.TIOCSWINSZ, struct.pack("HHHH", *SIZE, 0, 0))
         self.writes: list[float] = []
         self.written = 0
@@ -159,7 +160,7 @@ def drawn(directory: Path, seconds: float) -> dict[str, list[float]]:
                 keys += (screen.key("p", "view paused"), screen.key("p", "following"))
                 time.sleep(0.05)
             taken = list(report.recv())
-        gaps = [after - before for before, after in zip(times, times[1:], strict=False)]
+        gaps = [after - before for before, after in itertools.pairwise(times)]
         frames = 1 + sum(gap > 0.02 for gap in gaps)
         return {
             "share": [share],
@@ -199,7 +200,8 @@ def main() -> None:
             with_it, without = centile(seen["taken"], 0.99), centile(alone, 0.99)
             ratios.append(with_it / without)
             print(
-                f"core {seen['share'][0]:.0%}  frames/s {seen['frames'][0]:.1f}  longest gap {seen['gaps'][0] * 1000:.0f} ms"
+                f"core {seen['share'][0]:.0%}  frames/s {seen['frames'][0]:.1f}"
+                f"  longest gap {seen['gaps'][0] * 1000:.0f} ms"
                 f"  key p50 {centile(seen['keys'], 0.5):.0f} max {centile(seen['keys'], 1):.0f} ms"
                 f"  {seen['memory'][0]:.0f} MB resident\n"
                 f"  decide p50/p99/max ms: alone {centile(alone, 0.5):.2f}/{without:.2f}/{centile(alone, 1):.1f}"

@@ -91,7 +91,8 @@ class MeasureList(Lines):
     def _sort(self, agents: list[Agent]) -> None:
         thresholds = self.state.thresholds
         under = self.selected()
-        warm, cold = [], []
+        warm: list[tuple[Agent, Measure]] = []
+        cold: list[tuple[Agent, Measure]] = []
         for agent in agents:
             for measure in agent.measures.values():
                 (warm if measure.warm else cold).append((agent, measure))
