@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from typing import ClassVar, Protocol
 
 from msgspec import Struct, UnsetType, structs
 
 from engine.calls import Call, args_of, result_of
-from engine.desk import Desk, HookDesk
+from engine.desk import SLOW_FRAME, Desk, HookDesk
 from engine.frames import encode_error, encode_result
 from engine.protocol import (
     FRAME_LIMIT,
@@ -79,7 +79,7 @@ class AgentConnection(RequestProtocol):
         self._desk = service.desk
         self._agent = ""
         self._waiting: dict[int, str] = {}
-        self._hooks: set[asyncio.Task[None]] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
         self._line = b""
 
     # -- its life ---------------------------------------------------------------------------------------------
@@ -96,7 +96,7 @@ class AgentConnection(RequestProtocol):
         waiting, self._waiting = self._waiting, {}
         for ticket, agent in waiting.items():
             self._desk.withdraw(agent, ticket)
-        for hook in self._hooks:
+        for hook in self._tasks:
             hook.cancel()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -104,8 +104,8 @@ class AgentConnection(RequestProtocol):
         self._service.left(self)
 
     async def finish(self) -> None:
-        if self._hooks:
-            await asyncio.wait(self._hooks)
+        if self._tasks:
+            await asyncio.wait(self._tasks)
 
     def not_introduced(self, name: str) -> ProtocolError:
         message = f"{name}: the first request must be initialize, with protocol {PROTOCOL}"
@@ -132,10 +132,25 @@ class AgentConnection(RequestProtocol):
         if len(self._waiting) >= WAITING_LIMIT:
             return _TOO_MANY
         waiter = _Waiter(self, request.id)
-        answer = self._desk.judge(call, waiter, self._line)
+        if len(self._line) > SLOW_FRAME:
+            self.hold()
+            self._start(self._decide_aside(call, waiter, self._line))
+            return None
+        return self._answer(call, waiter, self._desk.judge(call, waiter, self._line))
+
+    async def _decide_aside(self, call: Call, waiter: _Waiter, line: bytes) -> None:
+        try:
+            answer = self._answer(call, waiter, await self._desk.judge_aside(call, waiter, line))
+            if answer and not isinstance(waiter.request, UnsetType):
+                self.send(encode_result(waiter.request, answer))
+        finally:
+            self.release()
+
+    def _answer(self, call: Call, waiter: _Waiter, answer: Verdict | Waiting) -> DecideAnswer | None:
+        """What to answer now; None when the answer comes later, or is wanted by nobody."""
         if not isinstance(answer, Waiting):
             return answer_of(answer)
-        if isinstance(request.id, UnsetType):
+        if isinstance(waiter.request, UnsetType):
             self._desk.withdraw(call.agent, answer.ticket)
         else:
             waiter.ticket = answer.ticket
@@ -176,11 +191,9 @@ class AgentConnection(RequestProtocol):
         if handler is None:
             message = "harness: this engine serves no harness's hooks"
             raise ProtocolError(ErrorCode.INVALID_PARAMS, message, field="harness")
-        if len(self._hooks) >= WAITING_LIMIT:
+        if len(self._tasks) >= WAITING_LIMIT:
             raise ProtocolError(ErrorCode.INTERNAL, f"{WAITING_LIMIT} hooks of this connection are being served")
-        task = asyncio.get_running_loop().create_task(self._run_hook(handler, asked, request))
-        self._hooks.add(task)
-        task.add_done_callback(self._hooks.discard)
+        self._start(self._run_hook(handler, asked, request))
 
     async def _run_hook(self, handler: HookHandler, asked: RunHook, request: Request) -> None:
         payload = bytes(asked.payload)
@@ -197,6 +210,11 @@ class AgentConnection(RequestProtocol):
             line = encode_error(fault_error(fault, request))
         if not isinstance(request.id, UnsetType):
             self.send(line)
+
+    def _start(self, work: Coroutine[None, None, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
     def _own(self) -> str:
         if not self._agent:
@@ -221,15 +239,15 @@ class AgentConnection(RequestProtocol):
 class _Waiter:
     """Takes the verdict of one call that waited back to the request that asked for it."""
 
-    __slots__ = ("_connection", "_request", "ticket")
+    __slots__ = ("_connection", "request", "ticket")
 
     def __init__(self, connection: AgentConnection, request: RequestId | UnsetType) -> None:
         self._connection = connection
-        self._request = request
+        self.request = request
         self.ticket = 0
 
     def __call__(self, verdict: Verdict) -> None:
-        self._connection.decided(self.ticket, self._request, verdict)
+        self._connection.decided(self.ticket, self.request, verdict)
 
 
 def answer_of(verdict: Verdict) -> DecideAnswer:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Literal
 
 from msgspec import structs
@@ -16,13 +17,15 @@ from msgspec import structs
 from engine.asks import AskTimes
 from engine.bounded import bounded, is_large
 from engine.breaker import Breaker
-from engine.calls import Call, Result
+from engine.calls import Call, Identity, Result
 from engine.config import DEFAULTS, Config
 from engine.events import AskClosed, AskOpened, ConfigChanged, Event, Notice, Snapshot
 from engine.feed import BoundedFeed, Hub, Listener
 from engine.operator import Answer, AskNotOpenError
 from engine.verdicts import Decided, Settlement, Verdict, Waiting
 
+SLOW_FRAME = 256 * 1024
+"""Bytes of a message from which on its call is read aside: a command line of a megabyte may take a second."""
 NOTE_CHARS = 4000
 """Characters kept of an operator's note."""
 
@@ -55,22 +58,26 @@ class Desk:
         self._waiters: dict[int, Waiter] = {}
         self._operators = 0
         self._size = 0
+        self._closed = False
+        self._reader = ThreadPoolExecutor(1, "breaker-reader")
         self.breaker = Breaker(config, clock=clock, listener=self._heard, config_source=config_source)
 
     # -- agents -----------------------------------------------------------------------------------------------
 
-    def judge(self, call: Call, waiter: Waiter, frame: bytes = b"") -> Verdict | Waiting:
+    def judge(
+        self, call: Call, waiter: Waiter, frame: bytes = b"", identity: Identity | None = None
+    ) -> Verdict | Waiting:
         """Decide a call now, or call ``waiter`` with its verdict later, once; ``withdraw`` takes that back.
 
         ``frame`` is the message it came in: of a large one, only a bounded part of the arguments is kept.
+        ``identity`` is what the call is, if that is known already.
         """
         self._size = len(frame)
         try:
             if is_large(frame):
-                identity = self.breaker.identify(call)
-                answer = self.breaker.decide(structs.replace(call, args=bounded(call.args)), identity)
-            else:
-                answer = self.breaker.decide(call)
+                identity = identity or self.breaker.identify(call)
+                call = structs.replace(call, args=bounded(call.args))
+            answer = self.breaker.decide(call, identity)
         except Exception as fault:  # noqa: BLE001 - a fault in the guard is a decided answer
             self.blame("judging a call", fault)
             return Verdict("deny", reason=FAULT_REASON)
@@ -80,6 +87,20 @@ class Desk:
             self._waiters[answer.ticket] = waiter
         return answer
 
+    async def judge_aside(self, call: Call, waiter: Waiter, frame: bytes) -> Verdict | Waiting:
+        """``judge`` for a call that takes long to read: meanwhile other calls are judged."""
+        try:
+            loop = asyncio.get_running_loop()
+            identity = await loop.run_in_executor(self._reader, self.breaker.identify, call)
+        except asyncio.CancelledError:
+            if not self._closed:
+                raise
+            return Verdict("deny", reason=FAULT_REASON)
+        except Exception as fault:  # noqa: BLE001 - as above
+            self.blame("reading a call", fault)
+            return Verdict("deny", reason=FAULT_REASON)
+        return self.judge(call, waiter, frame, identity)
+
     async def decide(self, call: Call, frame: bytes = b"") -> Verdict:
         """Decide a call, waiting for the operator if need be. Cancelled, it withdraws the call."""
         verdict: asyncio.Future[Verdict] = asyncio.get_running_loop().create_future()
@@ -88,7 +109,10 @@ class Desk:
             if not verdict.done():
                 verdict.set_result(given)
 
-        answer = self.judge(call, decided, frame)
+        if len(frame) > SLOW_FRAME:
+            answer = await self.judge_aside(call, decided, frame)
+        else:
+            answer = self.judge(call, decided, frame)
         if isinstance(answer, Verdict):
             return answer
         try:
@@ -200,9 +224,11 @@ class Desk:
 
     def close(self, why: str) -> None:
         """The engine stops: whoever waits is refused, as when no operator is there; feeds end."""
+        self._closed = True
         self._operators = 0
         self._hand_out(self.breaker.leave())
         self._hub.end(why)
+        self._reader.shutdown(wait=False, cancel_futures=True)
 
     # -- inside -----------------------------------------------------------------------------------------------
 

@@ -27,6 +27,7 @@ from engine.config_layer import ConfigError
 from engine.connection import HookHandler
 from engine.desk import Desk
 from engine.feed import BoundedFeed, Listener
+from engine.harnesses.hooks import Hooks
 from engine.journal import Journal
 from engine.journal_reader import recover
 from engine.operator import Answer, Operator
@@ -43,7 +44,7 @@ class Host:
     """An engine, from ``start`` to ``stop``; both may be called from any thread but its own.
 
     ``config``: a loaded one is reloaded whenever its files change. ``journal`` is the directory to write to and to
-    recover from; None keeps no record. ``hook`` serves the harnesses' hooks. ``announce`` opens the operators' socket
+    recover from; None keeps no record. ``hook`` serves the harnesses' hooks, by default all that ``engine.harnesses`` knows. ``announce`` opens the operators' socket
     beside the agents', and is given each token, in the engine's thread. ``listeners`` are called with every event, in
     the engine's thread, while the agent waits: they must be quick. ``adjust`` changes what the files say, now and
     after every reload.
@@ -183,7 +184,9 @@ class Host:
         asyncio.get_running_loop().set_exception_handler(lambda _, context: _report_fault(desk, context))
         operator_path = operator_socket_path(path) if self._announce else None
         async with contextlib.AsyncExitStack() as ending:
-            server = Server(desk, path, hook=self._hook, operator_path=operator_path, announce=self._announce)
+            server = Server(
+                desk, path, hook=self._hook or Hooks(), operator_path=operator_path, announce=self._announce
+            )
             ending.push_async_callback(server.stop)
             if self._journal:
                 ending.callback(_remember(desk, self._journal).close)

@@ -33,6 +33,7 @@ class LineProtocol(asyncio.Protocol):
         self._ended = False
         self._is_gone = False
         self.backed_up = False
+        self._held = False
 
     # -- for those who extend it ------------------------------------------------------------------------------
 
@@ -63,6 +64,15 @@ class LineProtocol(asyncio.Protocol):
             self._out.append(line)
         elif self._transport is not None:
             self._transport.write(line)
+
+    def hold(self) -> None:
+        """Serve no further line until ``release``."""
+        self._held = True
+
+    def release(self) -> None:
+        """Serve again."""
+        self._held = False
+        self._serve()
 
     def close(self) -> None:
         """Flush what was sent and hang up."""
@@ -100,8 +110,7 @@ class LineProtocol(asyncio.Protocol):
         """Serve what had come, then hang up."""
         self._ended = True
         self._serve()
-        self._be_gone()
-        return bool(self._todo)
+        return not self._is_gone
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - asyncio's signature
         self._ended = True
@@ -128,7 +137,7 @@ class LineProtocol(asyncio.Protocol):
         self._collecting = True
         try:
             for _ in range(min(len(todo), SLICE)):
-                if self.backed_up:
+                if self.backed_up or self._held:
                     break
                 line = todo.popleft()
                 if isinstance(line, bytes):
@@ -138,11 +147,13 @@ class LineProtocol(asyncio.Protocol):
         finally:
             self._collecting = False
             self._flush()
-        if todo and not self.backed_up:
+        stalled = self.backed_up or self._held
+        if todo and not stalled:
             self._scheduled = True
             asyncio.get_running_loop().call_soon(self._serve)
-        self._set_reading(not todo and not self.backed_up)
-        if self._ended and not todo:
+        self._set_reading(not todo and not stalled)
+        if self._ended and not todo and not self._held:
+            self._be_gone()
             self.close()
 
     def _flush(self) -> None:

@@ -7,6 +7,7 @@ import contextlib
 import json
 import os
 import resource
+import select
 import signal
 import socket
 import stat
@@ -145,6 +146,27 @@ def test_a_large_call_that_repeats_meets_the_gate(engine: Path) -> None:
     with Wire(engine, "a") as wire:
         verdicts = [wire.decide(str(n), tool="write", text="x" * 300_000)["decision"] for n in range(12)]
         assert verdicts == ["allow"] * 11 + ["deny"]
+
+
+def test_a_call_that_takes_long_to_read_holds_up_nobody_else(engine: Path) -> None:
+    with Wire(engine, "slow") as slow, Wire(engine, "other") as other:
+        slow.write(frame("call/decide", "big", id="c", tool="bash", args={"command": "a;" * 300_000}))
+        slow.write(frame("call/decide", "next", id="d", tool="t"))
+        for number in range(20):
+            assert other.decide(str(number), tool="t", n=number) == {"decision": "allow"}
+        assert select.select([slow.socket], [], [], 0)[0] == [], "the others waited for the slow one"
+        assert [slow.read()["id"], slow.read()["id"]] == ["big", "next"]
+
+
+def test_a_large_call_of_a_client_that_ended_its_input_or_left_does_no_harm(engine: Path) -> None:
+    large = frame("call/decide", "big", id="c", tool="bash", args={"command": "make;" * 100_000})
+    with Wire(engine, "a") as gone:
+        gone.write(large * 2)
+    with Wire(engine, "b") as wire:
+        wire.write(large * 2)
+        wire.socket.shutdown(socket.SHUT_WR)
+        assert [wire.read()["result"]["decision"] for _ in range(2)] == ["allow", "allow"]
+        assert wire.hung_up()
 
 
 def test_the_status_tells_agents_measures_and_asks() -> None:
