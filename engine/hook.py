@@ -9,8 +9,8 @@ no ``socket`` module. The engine reads the payload and gives back the bytes to p
 decided answer in the harness's own form:
 
 * no engine runs: the call is allowed, as it would be without a breaker (``--fail-closed``: denied);
-* the engine took the payload and then gave no answer, or one that cannot be read: denied, for it may have been
-  at the gate;
+* an engine is there and gives no answer, or one that cannot be read: denied, for the call may have been at the
+  gate. An engine that hangs is not waited for: it says hello within seconds, or never;
 * ``--timeout`` seconds passed: denied, before the harness loses patience and runs the call;
 * a fault in here: denied.
 
@@ -43,7 +43,8 @@ HELLO = b'{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocol":1,"
 REQUEST = b'{"jsonrpc":"2.0","id":1,"method":"harness/hook","params":{"harness":"%s","encoding":"hex","payload":%s}}\n'
 ANSWER = b'{"jsonrpc":"2.0","id":1,"result":'
 DEFAULT_TIMEOUT = 3500.0
-CONNECT_TIMEOUT = 2.0
+HANDSHAKE_TIMEOUT = 10.0
+"""Seconds that an engine may take to take the call; after that it hangs, and nobody will be asked."""
 
 
 class Unreachable(Exception):  # noqa: N818 - not an error: a state that has its own answer
@@ -73,16 +74,14 @@ def ask_engine(harness: str, payload: bytes, arguments: list[str]) -> tuple[byte
     """What to print, and the exit status. Raises Unreachable, or anything else when an answer was due and none came."""
     # A line break can stand only between the tokens of a JSON text, never inside a string.
     line = payload.replace(b"\n", b" ").replace(b"\r", b" ")
+    patience = float(option(arguments, "--timeout") or DEFAULT_TIMEOUT)
     connection = connect(os.environ.get("BREAKER_SOCKET") or option(arguments, "--socket"))
     try:
-        connection.settimeout(float(option(arguments, "--timeout") or DEFAULT_TIMEOUT))
+        connection.settimeout(min(HANDSHAKE_TIMEOUT, patience))
         connection.sendall(HELLO + REQUEST % (harness.encode(), line))
-        received = b""
-        while received.count(b"\n") < 2:
-            chunk = connection.recv(65536)
-            if not chunk:
-                raise EOFError
-            received += chunk
+        received = receive(connection, b"", 1)
+        connection.settimeout(patience)
+        received = receive(connection, received, 2)
     finally:
         connection.close()
     answer = received.split(b"\n")[1]
@@ -93,15 +92,24 @@ def ask_engine(harness: str, payload: bytes, arguments: list[str]) -> tuple[byte
 
 def connect(path: str) -> "_socket.socket":
     """A connection to the engine. Raises Unreachable."""
-    try:
-        import _socket  # noqa: PLC0415 - a fault in this import is a fault like any other
+    import _socket  # noqa: PLC0415 - a fault in this import is a fault like any other
 
-        connection = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
-        connection.settimeout(CONNECT_TIMEOUT)
+    connection = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
+    try:
         connection.connect(path)
     except OSError as error:
         raise Unreachable from error
     return connection
+
+
+def receive(connection: "_socket.socket", received: bytes, lines: int) -> bytes:
+    """What was received and what comes, until it holds so many lines."""
+    while received.count(b"\n") < lines:
+        chunk = connection.recv(65536)
+        if not chunk:
+            raise EOFError
+        received += chunk
+    return received
 
 
 def field(answer: bytes, name: bytes) -> bytes:

@@ -44,10 +44,10 @@ class Host:
     """An engine, from ``start`` to ``stop``; both may be called from any thread but its own.
 
     ``config``: a loaded one is reloaded whenever its files change. ``journal`` is the directory to write to and to
-    recover from; None keeps no record. ``hook`` serves the harnesses' hooks, by default all that ``engine.harnesses`` knows. ``announce`` opens the operators' socket
-    beside the agents', and is given each token, in the engine's thread. ``listeners`` are called with every event, in
-    the engine's thread, while the agent waits: they must be quick. ``adjust`` changes what the files say, now and
-    after every reload.
+    recover from; None keeps no record. ``hook`` serves the harnesses' hooks; by default all that are known are served.
+    ``announce`` opens the operators' socket beside the agents', and is given each token, in the engine's thread.
+    ``listeners`` are called with every event, in the engine's thread, while the agent waits: they must be quick.
+    ``adjust`` changes what the files say, now and after every reload.
     """
 
     def __init__(  # noqa: PLR0913 - options, each by its name

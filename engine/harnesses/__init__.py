@@ -1,0 +1,6 @@
+"""The harnesses an agent may run in: what each tells its hooks, what each wants to hear, where it keeps its settings.
+
+One module per harness says what it sends and expects (``claude_code``, ``codex``, ``gemini_cli``), as pure functions;
+``hooks`` serves them; ``installation`` writes hooks into a harness's own settings and takes them out again;
+``checks`` says whether all that works.
+"""
