@@ -1,7 +1,9 @@
 // Drives the published JavaScript plugin through its own entry, with a stand-in for the harness around it.
-// node reference.mjs PLUGIN/index.js STREAM.jsonl MODE CONFIG_JSON   (MODE: decide | settle | ask)
-// Prints one JSON object: seconds spent inside the plugin, peak memory, and a verdict a call ("1" refused).
-import { readFileSync } from 'node:fs'
+// node --expose-gc reference.mjs PLUGIN/index.js STREAM.jsonl MODE CONFIG_JSON   (MODE: decide | settle | ask)
+// Prints one JSON object: seconds spent inside the plugin, megabytes resident when the stream has been read
+// (and before it), and a verdict a call ("1" refused).
+import { createReadStream } from 'node:fs'
+import { createInterface } from 'node:readline'
 import { pathToFileURL } from 'node:url'
 
 const [pluginPath, streamPath, mode, configText] = process.argv.slice(2)
@@ -14,9 +16,6 @@ const context = {
 }
 plugin.apply(context, JSON.parse(configText))
 
-const lines = readFileSync(streamPath, 'utf8').split('\n').filter(Boolean).map((line) => JSON.parse(line))
-if (global.gc) global.gc()
-const memoryBefore = process.memoryUsage().heapUsed
 const agents = new Map()
 const agentOf = (id) => agents.get(id) ?? agents.set(id, { id }).get(id)
 const next = async () => ({ kind: 'allow' })
@@ -24,7 +23,11 @@ const verdicts = []
 let pending
 let spent = 0n
 
-for (const line of lines) {
+const resident = () => { global.gc(); return process.memoryUsage().rss / 1e6 }
+const before = resident()
+
+for await (const text of createInterface({ input: createReadStream(streamPath, 'utf8'), crlfDelay: Infinity })) {
+  const line = JSON.parse(text)
   const agent = agentOf(line.agent)
   if (line.type === 'turn') {
     const started = process.hrtime.bigint()
@@ -42,12 +45,11 @@ for (const line of lines) {
     spent += process.hrtime.bigint() - started
     pending.refused = refused
     verdicts.push(refused ? '1' : '0')
-  } else if (mode !== 'decide' || pending.refused) {
+  } else if (mode === 'settle' || pending.refused) {
+    // A refused call is reported too: only so does the plugin learn that its ask was rejected.
     const started = process.hrtime.bigint()
     await listeners['tools/post-execute'](pending, pending.refused ? { isError: true } : line.result, next)
     if (mode !== 'decide') spent += process.hrtime.bigint() - started
   }
 }
-if (global.gc) global.gc()
-const heap = process.memoryUsage().heapUsed - memoryBefore
-console.log(JSON.stringify({ seconds: Number(spent) / 1e9, heap, verdicts: verdicts.join('') }))
+console.log(JSON.stringify({ seconds: Number(spent) / 1e9, before, after: resident(), verdicts: verdicts.join('') }))

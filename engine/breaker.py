@@ -250,7 +250,7 @@ class Breaker:
 
     def reconfigure(self, config: Config, source: str, warnings: tuple[str, ...] = ()) -> None:
         """Take a configuration into force. Turns go on: their windows are resized, their counts stay."""
-        self._gate.config = config
+        self._gate.reconfigure(config)
         self._config_source = source
         self._fingerprinter = Fingerprinter(config)
         for agent in self._agents:

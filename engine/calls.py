@@ -1,7 +1,8 @@
 """What an agent asks for, what came back, and what the call is once its disguise is stripped.
 
 These are the engine's nouns. They are made at the edge (``Call.args`` is always a mapping, ``Result`` never
-raises) and trusted inside.
+raises) and trusted inside. They are trees of text and numbers, so the garbage collector need not look at them
+(``gc=False``): it would, at every few hundred calls.
 """
 
 from __future__ import annotations
@@ -44,21 +45,21 @@ class Result(Struct, frozen=True):
         return self.value.get("aborted") is True or self.error_code in ABORTED_CODES
 
 
-class Failure(Struct, frozen=True):
+class Failure(Struct, frozen=True, gc=False):
     """Why a result counts as a failure: a reason from a closed list, and a short detail to quote."""
 
     reason: FailureReason
     detail: str = ""
 
 
-class Measure(Struct, frozen=True, rename={"fingerprint": "fp"}):
+class Measure(Struct, frozen=True, gc=False, rename={"fingerprint": "fp"}):
     """A fingerprint that has a cap, and the cap in force when the call was made."""
 
     fingerprint: str
     cap: float
 
 
-class Identity(Struct, frozen=True):
+class Identity(Struct, frozen=True, gc=False):
     """What a call is. ``measures`` are those of ``fingerprints`` that have a cap, in the same order."""
 
     fingerprints: tuple[str, ...]

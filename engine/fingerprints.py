@@ -57,7 +57,7 @@ def cap_of(fingerprint: str, limits: Mapping[str, float | None]) -> float | None
     return limits.get(fingerprint.partition(":")[0])
 
 
-class Marks(Struct, frozen=True):
+class Marks(Struct, frozen=True, gc=False):
     """What a command line, a request or one URL adds to an identity."""
 
     fingerprints: tuple[str, ...] = ()

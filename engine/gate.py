@@ -27,7 +27,7 @@ _NOBODY: Refusal = Refusal("", "unattended")
 class Gate:
     """Judges the calls of all agents. ``asks`` names the agent of every open ask."""
 
-    __slots__ = ("_clock", "_listener", "agents", "asks", "attended", "config", "opened")
+    __slots__ = ("_clock", "_listener", "_stages", "agents", "asks", "attended", "config", "opened")
 
     def __init__(
         self,
@@ -39,12 +39,18 @@ class Gate:
         listener: Callable[[Event], None] | None,
     ) -> None:
         self.agents = agents
-        self.config = config
+        self.reconfigure(config)
         self.attended = attended
         self.asks: dict[str, str] = {}
         self.opened = 0
         self._clock = clock
         self._listener = listener
+
+    def reconfigure(self, config: Config) -> None:
+        """Take a configuration into force."""
+        self.config = config
+        stages: dict[Stage, int | None] = {"warn": config.warn_at, "summarize": config.summarize_at}
+        self._stages = {at: stage for stage, at in stages.items() if at is not None}
 
     def judge(self, agent: Agent, pending: Pending) -> Verdict | Waiting:
         """Decide a call that has just arrived, or let it wait."""
@@ -132,13 +138,13 @@ class Gate:
 
     def _advise(self, turn: Turn, measures: Sequence[Measure]) -> tuple[Advisory, ...]:
         """The one advisory of the occurrence track that a call is owed: the strongest stage reached."""
-        config = self.config
-        stages: tuple[tuple[Stage, int | None], ...] = (("summarize", config.summarize_at), ("warn", config.warn_at))
-        for stage, at in stages:
-            if at is not None and (reached := turn.stage(measures, at)):
-                text = repeat_advice(stage, reached.fingerprint, at, reached.cap, config)
-                return (Advisory(stage, reached.fingerprint, at, text),)
-        return ()
+        reached = turn.reached(measures, self._stages)
+        if reached is None:
+            return ()
+        stage, measure = reached
+        count = turn.counts.get(measure.fingerprint, 0) + 1
+        text = repeat_advice(stage, measure.fingerprint, count, measure.cap, self.config)
+        return (Advisory(stage, measure.fingerprint, count, text),)
 
     def _refuse(
         self, agent: Agent, pending: Pending, hits: tuple[Hit, ...], refusal: Refusal | None

@@ -22,7 +22,7 @@ from typing import Any
 from msgspec import Struct
 
 from engine.calls import Failure, Measure
-from engine.verdicts import Hit, Refusal
+from engine.verdicts import Hit, Refusal, Stage
 
 STREAKS_KEPT = 2048
 RESULTS_KEPT = 256
@@ -30,6 +30,9 @@ REFUSALS_KEPT = 2048
 
 TELLING = {"host": 0, "net": 1, "site": 2, "sink": 3, "cmd": 4, "exact": 5}
 """Which kind names the trouble best, when several measures reach a stage together."""
+
+STRENGTH: Mapping[Stage, int] = {"summarize": 0, "warn": 1, "fail-warn": 2}
+"""Which stage speaks when a call reaches two."""
 
 
 def kind_of(fingerprint: str) -> str:
@@ -42,7 +45,7 @@ def telling(fingerprint: str) -> int:
     return TELLING.get(kind_of(fingerprint), len(TELLING))
 
 
-class Streak(Struct, frozen=True):
+class Streak(Struct, frozen=True, gc=False):
     """Consecutive failures of one fingerprint, and the last of them."""
 
     count: int
@@ -88,18 +91,22 @@ class Turn:
                 repeating.append(Hit("repeat", fingerprint, count, measure.cap, previous=previous))
         return (*failing, *repeating)
 
-    def stage(self, measures: Iterable[Measure], at: int) -> Measure | None:
-        """The most telling measure whose count, the present call included, is exactly ``at``. Changes nothing.
+    def reached(self, measures: Iterable[Measure], stages: Mapping[int, Stage]) -> tuple[Stage, Measure] | None:
+        """The strongest stage that a call with these reaches, and its most telling measure. Changes nothing.
 
-        Equality, so that each crossing speaks once however long the count then stays where it is.
+        ``stages`` says which count, the present call included, is which stage. Equality, so that each crossing
+        speaks once however long the count then stays where it is.
         """
-        before, counts, exemptions = at - 1, self.counts, self.exemptions
-        reached = [
-            measure
-            for measure in measures
-            if counts.get(measure.fingerprint, 0) == before and measure.fingerprint not in exemptions
-        ]
-        return min(reached, key=lambda measure: telling(measure.fingerprint)) if reached else None
+        counts, exemptions = self.counts, self.exemptions
+        found: list[tuple[int, int, Measure]] = []
+        for measure in measures:
+            count = counts.get(measure.fingerprint, 0) + 1
+            if count in stages and measure.fingerprint not in exemptions:
+                found.append((STRENGTH[stages[count]], telling(measure.fingerprint), measure))
+        if not found:
+            return None
+        _, _, strongest = min(found, key=lambda one: one[:2])
+        return stages[counts.get(strongest.fingerprint, 0) + 1], strongest
 
     def refusal(self, hits: Iterable[Hit]) -> Refusal | None:
         """The refusal in force that covers one of these hits, if any."""

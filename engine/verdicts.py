@@ -16,7 +16,7 @@ Outcome = Literal["approved", "rejected", "unattended", "timed_out", "cancelled"
 """How an ask ended. Everything but ``approved`` refuses its calls."""
 
 
-class Hit(Struct, frozen=True, rename={"fingerprint": "fp"}):
+class Hit(Struct, frozen=True, gc=False, rename={"fingerprint": "fp"}):
     """A measure at the gate: ``count`` includes the present call on the repeat track, not on the failure track."""
 
     track: Track
@@ -29,7 +29,7 @@ class Hit(Struct, frozen=True, rename={"fingerprint": "fp"}):
     """A preview of the last result of a call that carried this measure, as the tool wrote it: hostile text."""
 
 
-class Advisory(Struct, frozen=True, rename={"fingerprint": "fp"}):
+class Advisory(Struct, frozen=True, gc=False, rename={"fingerprint": "fp"}):
     """Advice owed to the model. ``text`` is the whole message; it begins with ``CONVERGENCE_CHECK``."""
 
     stage: Stage
@@ -38,7 +38,7 @@ class Advisory(Struct, frozen=True, rename={"fingerprint": "fp"}):
     text: str = ""
 
 
-class Verdict(Struct, frozen=True):
+class Verdict(Struct, frozen=True, gc=False):
     """A decided call. ``reason`` is what the model is told when it is refused, empty otherwise.
 
     ``hits`` are what refused it, or what the operator approved.
@@ -55,14 +55,14 @@ class Verdict(Struct, frozen=True):
     reason: str = ""
 
 
-class Waiting(Struct, frozen=True):
+class Waiting(Struct, frozen=True, gc=False):
     """An undecided call: it waits on ``asks``. ``ticket`` names it in the ``Decided`` that will follow."""
 
     ticket: int
     asks: tuple[str, ...]
 
 
-class Decided(Struct, frozen=True):
+class Decided(Struct, frozen=True, gc=False):
     """A call that waited, decided."""
 
     ticket: int
@@ -71,7 +71,7 @@ class Decided(Struct, frozen=True):
     verdict: Verdict
 
 
-class Settlement(Struct, frozen=True):
+class Settlement(Struct, frozen=True, gc=False):
     """A settled call: why it failed, if it did, and the advice the model is owed, failure track first."""
 
     failure: Failure | None = None
@@ -95,7 +95,7 @@ class Ask(Struct, frozen=True):
     """Unix seconds; None when it waits for ever."""
 
 
-class Refusal(Struct, frozen=True, rename={"fingerprint": "fp"}):
+class Refusal(Struct, frozen=True, gc=False, rename={"fingerprint": "fp"}):
     """A measure that is refused without asking for the rest of the turn, and how that came about."""
 
     fingerprint: str

@@ -44,10 +44,21 @@ def test_a_stage_speaks_on_equality_only_and_names_the_most_telling_measure():
     turn = Turn(16)
     for _ in range(6):
         turn.commit([EXACT.fingerprint, NET.fingerprint, HOST.fingerprint])
-    assert turn.stage([EXACT, NET, HOST], 7) == HOST
+    assert turn.reached([EXACT, NET, HOST], {7: "warn"}) == ("warn", HOST)
     turn.commit([HOST.fingerprint])
-    assert turn.stage([EXACT, NET, HOST], 7) == NET
-    assert turn.stage([HOST], 7) is None
+    assert turn.reached([EXACT, NET, HOST], {7: "warn"}) == ("warn", NET)
+    assert turn.reached([HOST], {7: "warn"}) is None
+
+
+def test_the_stronger_stage_speaks_when_a_call_reaches_two():
+    turn = Turn(16)
+    for _ in range(4):
+        turn.commit([NET.fingerprint, HOST.fingerprint])
+    for _ in range(4):
+        turn.commit([EXACT.fingerprint, NET.fingerprint])
+    stages = {5: "warn", 9: "summarize"}
+    assert turn.reached([HOST, EXACT], stages) == ("warn", HOST)
+    assert turn.reached([HOST, NET, EXACT], stages) == ("summarize", NET)
 
 
 def test_consecutive_failures_hit_a_later_call_and_only_its_own_success_clears_them():
@@ -79,7 +90,7 @@ def test_an_exempted_measure_is_on_neither_track_and_comes_back_as_it_was():
     assert turn.commit([NET.fingerprint]) == ()
     assert turn.failed([NET], EXIT) == {}
     assert turn.hits([NET], 3) == ()
-    assert turn.stage([NET], 4) is None
+    assert turn.reached([NET], {4: "warn"}) is None
     assert turn.revoke(NET.fingerprint)
     assert not turn.revoke(NET.fingerprint)
     assert {hit.track: hit.count for hit in turn.hits([NET], 3)} == {"failure": 3, "repeat": 4}
