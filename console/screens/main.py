@@ -15,10 +15,11 @@ from console.question import Question
 from console.state import State
 from console.state.stream import Filter, Row, parse_filter
 from console.widgets.agents import ALL, AgentList
+from console.widgets.calm import calm_lines
 from console.widgets.filter_line import FilterLine
 from console.widgets.lines import Lines
 from console.widgets.measures import MeasureList
-from console.widgets.prompt_panel import PromptPanel
+from console.widgets.prompt_panel import RESERVED, PromptPanel
 from console.widgets.status import Facts, StatusLine
 from console.widgets.stream import StreamList
 
@@ -88,6 +89,8 @@ class MainScreen(Screen[None]):
 
     def show_prompt(self, prompt: Prompt, question: Question | None, now: float) -> None:
         """Draw the prompt; ``now`` is its own clock."""
+        if question is None and self.panel.reserved:
+            self.panel.calm = calm_lines(self.state, self.size.width - 2, RESERVED - 1)
         self.panel.update(prompt, question, now)
         if self.panel.display or self.stream.reserve:
             self.call_after_refresh(self._make_room)

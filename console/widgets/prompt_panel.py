@@ -117,7 +117,7 @@ class PromptPanel(Inked):
     def _lay_out(self) -> None:
         width = (self.content_size.width or self.screen.size.width) - 2 * MARGIN
         if self.question is None or self.prompt.shown is None:
-            self._lines = [Line((("", ""),)), Line((("nothing waits for you", "dim"),)), *self.calm]
+            self._lines = [Line((("─" * (width + 2 * MARGIN), "rule"),)), *self.calm]
             self.styles.height = RESERVED
             return
         title = heading(self.prompt, self.question, width + 2 * MARGIN)

@@ -165,6 +165,19 @@ def asking() -> Scene:
     return scene
 
 
+def answered() -> Scene:
+    """The operator has approved one thing and rejected another."""
+    scene = asking()
+    scene.answer("ask-1", "approved")
+    for _ in range(12):
+        scene.call("ses_19c2", "make -C firmware flash", failed(2, "make: *** [flash] Error 2"))
+    for ask in scene.breaker.asks():
+        scene.answer(ask.id, "rejected", "the board is not connected")
+    for number in range(16, 20):
+        scene.call("0192-4c1e-7f3a", page(number), took=0.4)
+    return scene
+
+
 def many(agents: int = 50, asks: int = 10) -> Scene:
     """Many agents, some of which ask."""
     scene = Scene()
