@@ -307,7 +307,7 @@ _READERS: dict[str, Reader] = {
 _USER_FLAGS = r"-[a-z]{1,6}u(?=[\s\"'\\])"
 """A sign with many spellings: ``-su user:password``."""
 
-_BEHIND = dict.fromkeys((_after_name, _after_pass, _after_header), r"(?=[ \t=:\\\"'`])")
+_BEHIND: dict[Reader, str] = dict.fromkeys((_after_name, _after_pass, _after_header), r"(?=[ \t=:\\\"'`])")
 """What can stand behind a name that tells something: not the rest of a longer word, as in ``token_count``."""
 
 _FAMILIES = (
