@@ -20,6 +20,7 @@ some harnesses show to the model, and the exit status is 0 unless the engine say
 
 import os
 import sys
+import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -91,15 +92,23 @@ def ask_engine(harness: str, payload: bytes, arguments: list[str]) -> tuple[byte
 
 
 def connect(path: str) -> "_socket.socket":
-    """A connection to the engine. Raises Unreachable."""
+    """A connection to the engine. Raises Unreachable, and BlockingIOError when an engine is there and takes none."""
     import _socket  # noqa: PLC0415 - a fault in this import is a fault like any other
 
     connection = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
-    try:
-        connection.connect(path)
-    except OSError as error:
-        raise Unreachable from error
-    return connection
+    connection.settimeout(HANDSHAKE_TIMEOUT)
+    give_up = time.monotonic() + HANDSHAKE_TIMEOUT
+    while True:
+        try:
+            connection.connect(path)
+        except BlockingIOError:  # an engine is there, with a long queue before it
+            if time.monotonic() > give_up:
+                raise
+            time.sleep(0.01)
+        except OSError as error:
+            raise Unreachable from error
+        else:
+            return connection
 
 
 def receive(connection: "_socket.socket", received: bytes, lines: int) -> bytes:
