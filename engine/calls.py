@@ -59,6 +59,11 @@ class Measure(Struct, frozen=True, gc=False, rename={"fingerprint": "fp"}):
     cap: float
 
 
+def kind_of(fingerprint: str) -> str:
+    """``host`` of ``host:example.org``."""
+    return fingerprint.partition(":")[0]
+
+
 class Identity(Struct, frozen=True, gc=False):
     """What a call is. ``measures`` are those of ``fingerprints`` that have a cap, in the same order."""
 

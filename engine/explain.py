@@ -7,10 +7,9 @@ from typing import Any
 
 from msgspec import Struct
 
-from engine.calls import Failure, Identity, Measure, Result, args_of, result_of
+from engine.calls import Failure, Identity, Measure, Result, args_of, kind_of, result_of
 from engine.failures import failure_of
 from engine.fingerprints import Fingerprinter
-from engine.turn import kind_of
 
 FINGERPRINTS_TALLIED = 10_000
 LINES_NAMED = 8

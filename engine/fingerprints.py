@@ -16,7 +16,7 @@ from typing import Any
 from msgspec import Struct
 
 from engine.arguments import command_of, request_of, urls_of
-from engine.calls import Identity, Measure
+from engine.calls import Identity, Measure, kind_of
 from engine.canonical import canonical
 from engine.commands import CommandLine, RequestUrl, read_command
 from engine.config import Config
@@ -50,11 +50,14 @@ _DIGEST_CHARS = 32
 _HEAD_CHARS = FINGERPRINT_CHARS - _DIGEST_CHARS - 1
 
 
+KINDS = ("exact", "cmd", "net", "host", "site", "sink", "family", "verb")
+
+
 def cap_of(fingerprint: str, limits: Mapping[str, float | None]) -> float | None:
     """The cap of a fingerprint: its own entry in ``limits`` if there is one, else its kind's. None: uncapped."""
     if fingerprint in limits:
         return limits[fingerprint]
-    return limits.get(fingerprint.partition(":")[0])
+    return limits.get(kind_of(fingerprint))
 
 
 class Marks(Struct, frozen=True, gc=False):
@@ -69,7 +72,7 @@ class Marks(Struct, frozen=True, gc=False):
 
 _NO_MARKS = Marks()
 _NO_LINE = CommandLine()
-_FAMILY = "family:http-fetch"
+_FAMILY = ("family", "family:http-fetch")
 
 
 class _Tool(Struct, frozen=True):
@@ -86,7 +89,10 @@ class Fingerprinter:
     """Says what calls are, under one configuration."""
 
     def __init__(self, config: Config) -> None:
-        self._limits = config.limits
+        self._caps = {kind: config.limits.get(kind) for kind in KINDS}
+        self._own_caps = {
+            one: cap for one, cap in config.limits.items() if ":" in one and cap != self._caps.get(kind_of(one))
+        }
         self._include_local = config.include_local
         self._allow_local = config.local_hosts == "allow"
         self._include = _matcher(config.include)
@@ -120,18 +126,21 @@ class Fingerprinter:
             marks = self._request(kept)
         else:
             marks = _NO_MARKS
+        cap = self._cap("exact", exact)
         return Identity(
             (exact, *marks.fingerprints),
-            (*self._measures((exact,)), *marks.measures),
+            marks.measures if cap is None else (Measure(exact, cap), *marks.measures),
             marks.local,
             about.shell,
             marks.reads_only,
             marks.asks_http_code,
         )
 
-    def _measures(self, fingerprints: Iterable[str]) -> list[Measure]:
-        limits = self._limits
-        return [Measure(one, cap) for one in fingerprints if (cap := cap_of(one, limits)) is not None]
+    def _cap(self, kind: str, fingerprint: str) -> float | None:
+        """``cap_of``, for one who knows the kind: few configurations have a cap for a single fingerprint."""
+        if self._own_caps and fingerprint in self._own_caps:
+            return self._own_caps[fingerprint]
+        return self._caps[kind]
 
     # -- tools --------------------------------------------------------------------------------------------------
 
@@ -164,16 +173,16 @@ class Fingerprinter:
         targets = self._targets(line.urls) if line.urls else []
         local = _all_local(targets)
         relaxed = local and self._allow_local
-        own: list[str] = []
+        own: list[tuple[str, str]] = []
         if line.verb:
             small = len(line.verb) <= VERB_CHARS_REMEMBERED
             cmd_prefix, verb = self._remembered_verb(line.verb) if small else _verb_forms(line.verb)
             if line.text:
-                own.append(_fingerprint(cmd_prefix, line.text, clean=clean))
+                own.append(("cmd", _fingerprint(cmd_prefix, line.text, clean=clean)))
             if not relaxed:
-                own.append(verb)
+                own.append(("verb", verb))
         if not relaxed:
-            own += [_fingerprint("sink:", sink, clean=clean) for sink in line.sinks[:SINKS_KEPT]]
+            own += [("sink", _fingerprint("sink:", sink, clean=clean)) for sink in line.sinks[:SINKS_KEPT]]
             if line.fetches:
                 own.append(_FAMILY)
         return self._joined(own, [] if relaxed else targets, local, line)
@@ -207,23 +216,27 @@ class Fingerprinter:
         url = identify_url(raw, self._aliases)
         if url is None:
             return None
-        fingerprints = [_fingerprint("net:", f"{url.resource} {request}" if request else url.resource)]
+        own = [("net", _fingerprint("net:", f"{url.resource} {request}" if request else url.resource))]
         if self._include_local or not url.local:
-            fingerprints.append(_fingerprint("host:", url.host, clean=True))
-        fingerprints.append(_fingerprint("site:", url.site, clean=True))
-        return Marks(tuple(fingerprints), tuple(self._measures(fingerprints)), url.local)
+            own.append(("host", _fingerprint("host:", url.host, clean=True)))
+        own.append(("site", _fingerprint("site:", url.site, clean=True)))
+        return self._joined(own, [], url.local)
 
-    def _joined(self, own: list[str], targets: list[Marks], local: bool, line: CommandLine = _NO_LINE) -> Marks:
-        """One for all, each fingerprint once."""
-        fingerprints = own if len(own) < 2 else list(dict.fromkeys(own))
-        measures = self._measures(fingerprints)
+    def _joined(
+        self, own: list[tuple[str, str]], targets: list[Marks], local: bool, line: CommandLine = _NO_LINE
+    ) -> Marks:
+        """One for all, each fingerprint once. ``own``: fingerprints with their kinds."""
+        fingerprints: dict[str, None] = {}
+        measures: dict[str, Measure] = {}
+        for kind, fingerprint in own:
+            fingerprints[fingerprint] = None
+            cap = self._cap(kind, fingerprint)
+            if cap is not None:
+                measures[fingerprint] = Measure(fingerprint, cap)
         for target in targets:
-            fingerprints += target.fingerprints
-            measures += target.measures
-        if len(targets) > 1:
-            fingerprints = list(dict.fromkeys(fingerprints))
-            measures = list({one.fingerprint: one for one in measures}.values())
-        return Marks(tuple(fingerprints), tuple(measures), local, line.reads_only, line.asks_http_code)
+            fingerprints.update(dict.fromkeys(target.fingerprints))
+            measures.update({one.fingerprint: one for one in target.measures})
+        return Marks(tuple(fingerprints), tuple(measures.values()), local, line.reads_only, line.asks_http_code)
 
 
 def _all_local(targets: Sequence[Marks]) -> bool:

@@ -21,7 +21,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from engine.calls import Failure, Measure
+from engine.calls import Failure, Measure, kind_of
 from engine.verdicts import Hit, Refusal, Stage
 
 STREAKS_KEPT = 2048
@@ -33,11 +33,6 @@ TELLING = {"host": 0, "net": 1, "site": 2, "sink": 3, "cmd": 4, "exact": 5}
 
 STRENGTH: Mapping[Stage, int] = {"summarize": 0, "warn": 1, "fail-warn": 2}
 """Which stage speaks when a call reaches two."""
-
-
-def kind_of(fingerprint: str) -> str:
-    """``host`` of ``host:example.org``."""
-    return fingerprint.partition(":")[0]
 
 
 def telling(fingerprint: str) -> int:
