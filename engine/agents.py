@@ -30,6 +30,10 @@ class Pending(Struct):
     hits: tuple[Hit, ...] = ()
     """What it waited for the operator about."""
 
+    def forget_arguments(self) -> None:
+        """Its result is awaited, and nobody needs the arguments for that: they may be a whole file."""
+        self.call = Call(self.call.id, self.call.agent, self.call.tool, {})
+
 
 class Agent:
     """One agent. ``waiting`` holds its undecided calls by ticket, in order of arrival; ``asks`` its open asks."""

@@ -98,6 +98,7 @@ class Breaker:
         agent.await_result(pending)
         if self._listener:
             self._listener(call_seen(now, pending, _ALLOWED, (), {}))
+        pending.forget_arguments()
         return _ALLOWED
 
     def identify(self, call: Call) -> Identity:

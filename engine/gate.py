@@ -75,7 +75,9 @@ class Gate:
             self._listener(call_seen(pending.decided_at, pending, answer, moved, self.config.limits))
             if opened:
                 self._listener(AskOpened(pending.decided_at, opened))
-        if isinstance(answer, Verdict) and answer.outcome == "unattended":
+        if not hits:
+            pending.forget_arguments()
+        elif isinstance(answer, Verdict) and answer.outcome == "unattended":
             self._refuse_measures(agent, [hit.fingerprint for hit in hits], "unattended")
         return answer
 
@@ -112,6 +114,7 @@ class Gate:
             del agent.waiting[pending.ticket]
             pending.decided_at = self._clock()
             verdict, moved = self._allow(agent, pending)
+            pending.forget_arguments()
             return self._report_decided(pending, verdict, moved)
         if refusal := agent.turn.refusal(hits):
             return self._refuse_waiting(agent, pending, refusal, hits)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import sys
 from collections.abc import Callable
 
 import msgspec
@@ -370,3 +371,14 @@ def test_an_idle_parent_and_its_idle_child_are_both_forgotten_and_a_busy_child_s
     run(breaker, 1, agent="new")
     assert {agent.agent for agent in breaker.snapshot().agents} == {"busy", "new"}
     assert [event.agent for event in events if isinstance(event, AgentEnded)] == ["parent", "idle"]
+
+
+def test_a_call_that_is_never_settled_does_not_keep_its_arguments():
+    breaker = Breaker(THREE)
+    contents = "x" * 100_000
+    args = {"path": "a.py", "content": contents}
+    before = sys.getrefcount(contents)
+    breaker.decide(Call("w1", "a", "write", args))
+    breaker.decide(Call("w2", "a", "todo_write", args))
+    del args
+    assert sys.getrefcount(contents) < before
