@@ -34,14 +34,14 @@ _PASSES_ON = frozenset({"cat", "tee"})
 _JOINTS = (" ; ", " && ", " || ", " | ", " & ")
 
 
-class RequestUrl(Struct, frozen=True):
+class RequestUrl(Struct, frozen=True, gc=False):
     """A URL as it was found. ``request`` is what else makes it another resource: method and body, else empty."""
 
     url: str
     request: str = ""
 
 
-class CommandLine(Struct, frozen=True):
+class CommandLine(Struct, frozen=True, gc=False):
     """What a command line is, once spelling, wrappers and volatile flags are taken away."""
 
     verb: str = ""
@@ -195,9 +195,9 @@ class _Reading(Struct):
             return " ".join(keywords)
         if keywords:
             self.alone = False
-        verb = program_name(words[start])
-        if is_live(words[start]):
-            verb = program_name((self.variables.complete(words[start]).split() or [""])[0])
+        verb = words[start]
+        if verb not in _KINDS:
+            verb = program_name((self.variables.complete(verb).split() or [""])[0] if is_live(verb) else verb)
         outer_fed, self.fed = self.fed, self.fed or prefix.fed
         text = self._run(_KINDS.get(verb, _OTHER), verb, words[start:] if start else words, command)
         self.fed = outer_fed

@@ -94,6 +94,9 @@ class Command(Struct, frozen=True):
     """Some of the words are ``Quoted``."""
 
 
+_EMPTY = Command([])
+
+
 class Script(Struct, frozen=True):
     """A command line. Its words hold placeholders for what is ``nested`` in them."""
 
@@ -116,6 +119,7 @@ def split(text: str, nested: list[Nested]) -> list[Command]:
     commands: list[Command] = []
     words: list[str] = []
     signs: list[tuple[int, str]] = []
+    redirects: Sequence[Redirect]
     quoted = False
     conditional = "[[" in text
     for plain, separators, redirect, word in _TOKEN.findall(text):
@@ -129,23 +133,26 @@ def split(text: str, nested: list[Nested]) -> list[Command]:
         elif redirect:
             signs.append((len(words), redirect))
         elif separators:
-            for separator in (separators,) if separators in _ENDINGS else _SEPARATOR.findall(separators):
-                command = Command(words, (), _ENDINGS.get(separator, separator), quoted)
-                if words and not signs:
-                    commands.append(command)
-                else:
-                    _add(commands, _redirected(command, signs, nested) if signs else command)
-                words, signs, quoted = [], [], False
-    command = Command(words, (), "", quoted)
-    _add(commands, _redirected(command, signs, nested) if signs else command)
+            words, redirects = _without_redirects(words, signs, nested) if signs else (words, ())
+            ending = _ENDINGS.get(separators)
+            if ending and words:
+                commands.append(Command(words, redirects, ending, quoted))
+            else:
+                _end(commands, Command(words, redirects, "", quoted), _SEPARATOR.findall(separators))
+            words, signs, quoted = [], [], False
+    words, redirects = _without_redirects(words, signs, nested) if signs else (words, ())
+    _end(commands, Command(words, redirects, "", quoted), [""])
     return commands
 
 
-def _add(commands: list[Command], command: Command) -> None:
-    """Add a command. An empty one counts only for the operator that it brings."""
-    follows_bracket = commands and commands[-1].ending == ")"
-    if command.words or command.redirects or command.ending in _BRACKETS or (command.ending and follows_bracket):
-        commands.append(command)
+def _end(commands: list[Command], command: Command, separators: list[str]) -> None:
+    """Add the command that the first separator ends, and an empty one for each other separator that means something."""
+    for separator in separators:
+        ending = _ENDINGS.get(separator, separator)
+        follows_bracket = commands and commands[-1].ending == ")"
+        if command.words or command.redirects or ending in _BRACKETS or (ending and follows_bracket):
+            commands.append(Command(command.words, command.redirects, ending, command.quoted))
+        command = _EMPTY
 
 
 def _in_condition(words: list[str]) -> bool:
@@ -153,16 +160,18 @@ def _in_condition(words: list[str]) -> bool:
     return "[[" in words[:3] and words[-1] != "]]"
 
 
-def _redirected(command: Command, signs: list[tuple[int, str]], nested: list[Nested]) -> Command:
-    """The command with its redirects, given their operators and the place among the words where each was read."""
-    words = command.words
+def _without_redirects(
+    words: list[str], signs: list[tuple[int, str]], nested: list[Nested]
+) -> tuple[list[str], Sequence[Redirect]]:
+    """The words that are left, and the redirects, given the operators and the place among the words of each."""
     redirects: list[Redirect] = []
     targets: set[int] = set()
     for place, operator in signs:
-        sign, _, descriptor = operator.partition("&")
         if operator == "2>&1":
             redirects.append(_ERRORS_TOO)
-        elif operator[-1] == MARK:
+            continue
+        sign, _, descriptor = operator.partition("&")
+        if operator[-1] == MARK:
             redirects.append(Redirect("<<", literal(nested[int(operator.split(MARK)[1])].content)))
         elif sign and descriptor:
             redirects.append(Redirect(f"{sign}&", descriptor))
@@ -171,30 +180,38 @@ def _redirected(command: Command, signs: list[tuple[int, str]], nested: list[Nes
             targets.add(place)
     if targets:
         words = [word for place, word in enumerate(words) if place not in targets]
-    return Command(words, redirects, command.ending, command.quoted)
+    return words, redirects
 
 
 def unquote(raw: str) -> Quoted:
     """The word that a raw token with quotes stands for."""
     quote = raw[0]
     if quote == raw[-1] and raw.count(quote) == 2:
-        if quote == "'":
-            return literal(raw[1:-1])
-        if quote == '"' and "\\" not in raw:
-            return _word_of(raw[1:-1])
+        inside = raw[1:-1]
+        if quote == "'" or (quote == '"' and "$" not in inside and "\\" not in inside and MARK not in inside):
+            return literal(inside)
+        if quote == '"' and "\\" not in inside:
+            return _word_of(inside)
     return _unquote_pieces(raw)
 
 
 def literal(value: str) -> Quoted:
     """A word that stands for itself, whatever characters it is made of."""
     word = Quoted(value)
-    if not (" " in value or (_NEEDS_QUOTES_IN_URL if "://" in value else _NEEDS_QUOTES).search(value)):
-        word.spelling = value
-    else:
-        name = _NAME.match(value) if "=" in value else None
-        bare = name[0] if name else ""
-        word.spelling = bare + "'" + value[len(bare) :].replace("'", "'\\''") + "'"
     word.live = False
+    url = "://" in value
+    if url:
+        bare = "&" not in value and not _NEEDS_QUOTES_IN_URL.search(value)
+    else:
+        bare = " " not in value and not _NEEDS_QUOTES.search(value)
+    if bare:
+        word.spelling = value
+    elif "'" in value or ("=" in value and not url):
+        name = _NAME.match(value)
+        start = name.end() if name else 0
+        word.spelling = value[:start] + "'" + value[start:].replace("'", "'\\''") + "'"
+    else:
+        word.spelling = f"'{value}'"
     return word
 
 
