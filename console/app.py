@@ -74,7 +74,7 @@ class ConsoleApp(App[int]):
         ticking: Callable[[], float] = time.monotonic,
     ) -> None:
         """``clock`` gives unix seconds, ``ticking`` seconds that never go back."""
-        super().__init__()
+        super().__init__(ansi_color=True if "NO_COLOR" in os.environ else None)  # so that its filter leaves no colour
         self.source = source
         self.options = options or Options()
         self.clock = clock

@@ -17,6 +17,7 @@ from console.state.records import Record, Records
 from console.state.stream import Kind, Phase, Row, Stream
 from console.state.subjects import subject
 from console.text import visible
+from engine.config import DEFAULTS
 from engine.events import CallSeen
 from engine.verdicts import Ask
 
@@ -26,6 +27,8 @@ RUNNING_KEPT = 20_000
 """Calls whose results are awaited, over all agents; a harness that never settles loses its oldest."""
 NOTES_KEPT = 200
 TOOLS_KEPT = 1_000
+AS_SHIPPED = Thresholds(DEFAULTS.warn_at, DEFAULTS.summarize_at, DEFAULTS.fail_warn_at, DEFAULTS.fail_limit)
+"""What is taken to hold until a configuration is heard of: a journal may begin in the middle."""
 
 
 class Standing(Struct):
@@ -67,7 +70,7 @@ class State:
         """By ticket, oldest first."""
         self.config = Standing()
         self.config_version = 0
-        self.thresholds = Thresholds()
+        self.thresholds = AS_SHIPPED
         self.notes: list[Note] = []
         self.attended = True
         self.missed = 0

@@ -35,6 +35,14 @@ class Line(Struct, frozen=True):
     zones: tuple[Zone, ...] = ()
 
 
+HINTS: dict[Phase, str] = {
+    "unpainted": "not in sight yet: nothing typed answers it",
+    "arming": "… hands off the keys for a moment",
+    "armed": "approving takes two keys: a, then t",
+    "confirming": "t approves; any other key cancels",
+}
+"""The last line: what the prompt is waiting for."""
+
 Key = tuple[str, str, Place]
 """What is on the key, what it does, and its place."""
 
@@ -222,13 +230,5 @@ def _status(prompt: Prompt, state: Phase, width: int) -> Line:
         return _row(
             (("enter", "reject with this note", "send-note"), ("esc", "drop the note", "drop-note")), armed=True
         )
-    if prompt.message:
-        return _line(fit(visible(prompt.message), width), "warn")
-    words = {
-        "unpainted": "not in sight yet: nothing typed answers it",
-        "arming": "… hands off the keys for a moment, then it takes an answer",
-        "armed": "approving takes two keys: a, then t",
-        "confirming": "t approves; any other key cancels",
-        "settling": "",
-    }
-    return _line(fit(words.get(state, ""), width), "dim")
+    said = " · ".join(part for part in (HINTS.get(state, ""), visible(prompt.message)) if part)
+    return _line(fit(said, width), "warn" if prompt.message else "dim")
