@@ -14,11 +14,13 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "config": ("console.commands.config:config", "check, show or describe the configuration"),
     "demo": ("console.commands.demo:demo", "watch agents that loop, and answer for them; nothing is really run"),
     "explain": ("console.commands.explain:explain", "why two calls collide, or do not"),
+    "install": ("console.commands.install:install", "have an agent's harness ask the breaker before every tool call"),
     "open": ("console.commands.open:open_console", "the console, and the engine in it; what bare breaker does"),
     "replay": ("console.commands.replay:replay", "run a recorded session through the breaker"),
     "serve": ("console.commands.serve:serve", "run the engine alone, without a console"),
     "status": ("console.commands.status:status", "agents, hottest measures and open asks of a running engine"),
     "tail": ("console.commands.tail:tail", "watch a journal as it is written"),
+    "uninstall": ("console.commands.install:uninstall", "take the breaker's hooks out of a harness's settings"),
 }
 """Subcommand: where it lives (``module:attribute``) and its line in the list of commands."""
 

@@ -1,0 +1,107 @@
+"""The harnesses whose hooks can be installed: where each keeps its settings, and which hooks it is given."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Literal
+
+from msgspec import Struct
+
+from engine.harnesses import claude_code, codex, gemini_cli
+
+Scope = Literal["user", "project"]
+
+BEFORE_A_CALL = ("PreToolUse", "BeforeTool")
+"""The hooks that wait for the operator, and can refuse."""
+LAST_WORDS = "SessionEnd"
+"""No harness waits long for this one."""
+
+
+class Harness(Struct, frozen=True):
+    """A harness that keeps its hooks in a file of JSON.
+
+    ``events`` are the hooks it is given, those of tools with a matcher. ``second`` is a second in its unit of time.
+    ``can_block``: a handler may say that a call must not run when its hook breaks. ``by_hand`` is what its user still
+    has to do.
+    """
+
+    name: str
+    title: str
+    user_directory: Callable[[], Path]
+    user_file: str
+    project_file: str
+    default_scope: Scope
+    events: tuple[str, ...]
+    second: int = 1
+    can_block: bool = False
+    handler_name: bool = False
+    by_hand: tuple[str, ...] = ()
+
+    def settings(self, scope: Scope, directory: Path) -> Path:
+        """The settings that are edited: the user's, or those of the project in this directory."""
+        return self.user_directory() / self.user_file if scope == "user" else directory / self.project_file
+
+
+def _directory(variable: str, name: str, *, beneath: bool = False) -> Callable[[], Path]:
+    """The directory that the variable names (or, ``beneath`` it, ``name``), else ``name`` in the user's home."""
+
+    def directory() -> Path:
+        named = os.environ.get(variable, "")
+        if named and not beneath:
+            return Path(named).expanduser()
+        return (Path(named).expanduser() if named else Path.home()) / name
+
+    return directory
+
+
+_TOOLS = ("PreToolUse", "PostToolUse", "PostToolUseFailure", "BeforeTool", "AfterTool")
+
+HARNESSES: Mapping[str, Harness] = {
+    one.name: one
+    for one in (
+        Harness(
+            claude_code.NAME,
+            "Claude Code",
+            _directory("CLAUDE_CONFIG_DIR", ".claude"),
+            "settings.json",
+            ".claude/settings.local.json",
+            "project",
+            (
+                *("PreToolUse", "PostToolUse", "PostToolUseFailure"),
+                *("UserPromptSubmit", "SubagentStart", "SubagentStop", "SessionEnd"),
+            ),
+            can_block=True,
+        ),
+        Harness(
+            codex.NAME,
+            "Codex",
+            _directory("CODEX_HOME", ".codex"),
+            "hooks.json",
+            ".codex/hooks.json",
+            "user",
+            ("PreToolUse", "PostToolUse", "UserPromptSubmit", "SubagentStart", "SubagentStop", "SessionEnd"),
+            by_hand=(
+                "Start codex, type /hooks and approve the hooks of repeat-tool-breaker. Until then Codex skips them "
+                "without a word. Each change of them must be approved again.",
+            ),
+        ),
+        Harness(
+            gemini_cli.NAME,
+            "Gemini CLI",
+            _directory("GEMINI_CLI_HOME", ".gemini", beneath=True),
+            "settings.json",
+            ".gemini/settings.json",
+            "user",
+            ("BeforeTool", "AfterTool", "BeforeAgent", "SessionEnd"),
+            second=1000,
+            handler_name=True,
+        ),
+    )
+}
+
+
+def has_matcher(event: str) -> bool:
+    """Whether this event's hooks are chosen by tool."""
+    return event in _TOOLS
