@@ -8,6 +8,7 @@ from typing import Any
 from msgspec import Struct
 
 from engine.calls import Failure, Identity, Measure, Result, args_of, kind_of, result_of
+from engine.config import Config
 from engine.failures import failure_of
 from engine.fingerprints import Fingerprinter
 
@@ -64,23 +65,29 @@ class NotACallError(ValueError):
     """An object that is no call; ``str()`` says why."""
 
 
-def explain(line: int, call: Mapping[str, Any], fingerprinter: Fingerprinter) -> Explained:
-    """What the call of a line is: ``{"tool", "args"[, "result"]}``. Raises NotACallError."""
-    tool = call.get("tool")
-    if not isinstance(tool, str) or not tool:
-        raise NotACallError('no "tool"' if tool is None else '"tool" is no name')
-    args = args_of(call.get("args"))
-    identity = fingerprinter.identify(tool, args)
-    decoys = fingerprinter.decoys_of(tool)
-    return Explained(
-        line=line,
-        tool=tool,
-        args=args,
-        tracked=fingerprinter.tracks(tool),
-        ignored=tuple(name for name in args if name in decoys),
-        identity=identity,
-        failure=_failure(result_of(call["result"]), identity) if "result" in call else None,
-    )
+class Explainer:
+    """Says what calls are, under one configuration."""
+
+    def __init__(self, config: Config) -> None:
+        self._fingerprinter = Fingerprinter(config)
+
+    def explain(self, line: int, call: Mapping[str, Any]) -> Explained:
+        """What the call of a line is: ``{"tool", "args"[, "result"]}``. Raises NotACallError."""
+        tool = call.get("tool")
+        if not isinstance(tool, str) or not tool:
+            raise NotACallError('no "tool"' if tool is None else '"tool" is no name')
+        args = args_of(call.get("args"))
+        identity = self._fingerprinter.identify(tool, args)
+        decoys = self._fingerprinter.decoys_of(tool)
+        return Explained(
+            line=line,
+            tool=tool,
+            args=args,
+            tracked=self._fingerprinter.tracks(tool),
+            ignored=tuple(name for name in args if name in decoys),
+            identity=identity,
+            failure=_failure(result_of(call["result"]), identity) if "result" in call else None,
+        )
 
 
 def _failure(result: Result, identity: Identity) -> Failure | None:

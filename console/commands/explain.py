@@ -10,20 +10,16 @@ from pathlib import Path
 
 import click
 
+from console.commands.configured import configured
 from console.text import fit, visible
-from engine.config import Config
-from engine.config_file import ConfigError, find
-from engine.explain import Comparison, Explained, NotACallError, Repeated, Tally, as_json, compare
-from engine.explain import explain as explained
+from engine.explain import Comparison, Explained, Explainer, NotACallError, Repeated, Tally, as_json, compare
 from engine.failures import describe
-from engine.fingerprints import Fingerprinter
 from engine.masking import mask
 from engine.replayed import telling_argument
 from engine.session_lines import UnreadableLineError, lines_of, object_of
 
 DAMAGED = 1
 """The exit code when a line could not be read."""
-UNUSABLE = 2
 REPEATED_SHOWN = 20
 WHAT_CELLS = 90
 
@@ -54,36 +50,24 @@ def explain(config_file: Path | None, *, json_lines: bool) -> None:
 
     Exits with 1 when a line could not be read, with 2 when the configuration cannot be used.
     """
-    lines = _Lines(Fingerprinter(_config(config_file)))
+    lines = _Lines(Explainer(configured(config_file)))
     for text in _as_json_lines(lines) if json_lines else _as_account(lines):
         sys.stdout.write(text)
         sys.stdout.flush()
     sys.exit(DAMAGED if lines.damaged else 0)
 
 
-def _config(file: Path | None) -> Config:
-    try:
-        loaded = find(file).load()
-    except ConfigError as error:
-        for line in str(error).splitlines():
-            click.echo(visible(line), err=True)
-        sys.exit(UNUSABLE)
-    for warning in loaded.warnings:
-        click.echo(f"warning: {visible(warning)}", err=True)
-    return loaded.config
-
-
 class _Lines:
     """The calls on standard input. A line that holds none is named on standard error and passed over."""
 
-    def __init__(self, fingerprinter: Fingerprinter) -> None:
+    def __init__(self, explainer: Explainer) -> None:
         self.damaged = 0
-        self._fingerprinter = fingerprinter
+        self._explainer = explainer
 
     def __iter__(self) -> Iterator[Explained]:
         for number, raw in lines_of(sys.stdin.buffer):
             try:
-                yield explained(number, object_of(raw), self._fingerprinter)
+                yield self._explainer.explain(number, object_of(raw))
             except (UnreadableLineError, NotACallError) as error:
                 self.damaged += 1
                 click.echo(visible(f"line {number}: passed over, {error}"), err=True)

@@ -13,9 +13,8 @@ from typing import BinaryIO, Literal
 
 import click
 
+from console.commands.configured import configured
 from console.text import fit, visible
-from engine.config import Config
-from engine.config_file import ConfigError, find
 from engine.failures import describe
 from engine.replay import replay as replayed
 from engine.replayed import ReplayedCall, Totals, as_json
@@ -74,7 +73,7 @@ def replay(
 
     Exits with 3 when the gate refused a call, with 2 when FILE or the configuration cannot be used.
     """
-    config = _config(config_file)
+    config = configured(config_file)
     totals = Totals()
     session = _Session(file)
     try:
@@ -92,18 +91,6 @@ def replay(
         _fail(f"cannot read {session.name}: {error.strerror or error}")
     session.report()
     sys.exit(REFUSED if totals.refused else 0)
-
-
-def _config(file: Path | None) -> Config:
-    try:
-        loaded = find(file).load()
-    except ConfigError as error:
-        for line in str(error).splitlines():
-            click.echo(visible(line), err=True)
-        sys.exit(UNUSABLE)
-    for warning in loaded.warnings:
-        click.echo(f"warning: {visible(warning)}", err=True)
-    return loaded.config
 
 
 def _opened(file: str) -> nullcontext[BinaryIO] | BinaryIO:

@@ -12,8 +12,7 @@ from typing import Any
 import pytest
 
 from engine.config import DEFAULTS
-from engine.explain import NotACallError, Tally, compare, explain
-from engine.fingerprints import Fingerprinter
+from engine.explain import Explainer, NotACallError, Tally, compare
 
 ROOT = Path(__file__).parent.parent.parent
 PROGRAM = [sys.executable, "-c", "from console.cli import main; main()", "explain"]
@@ -175,27 +174,27 @@ def test_a_configuration_that_cannot_be_used(tmp_path: Path):
 
 # -- comparison -----------------------------------------------------------------------------------------------
 
-FINGERPRINTER = Fingerprinter(DEFAULTS)
+EXPLAINER = Explainer(DEFAULTS)
 
 
 @pytest.mark.parametrize("call", [{}, {"tool": None}, {"tool": ""}, {"tool": ["bash"]}])
 def test_what_is_no_call(call: dict[str, Any]):
     with pytest.raises(NotACallError):
-        explain(1, call, FINGERPRINTER)
+        EXPLAINER.explain(1, call)
 
 
 def test_arguments_of_any_kind_are_arguments():
-    assert explain(1, {"tool": "x"}, FINGERPRINTER).args == {}
-    assert explain(1, {"tool": "x", "args": [1]}, FINGERPRINTER).args == {"value": [1]}
+    assert EXPLAINER.explain(1, {"tool": "x"}).args == {}
+    assert EXPLAINER.explain(1, {"tool": "x", "args": [1]}).args == {"value": [1]}
 
 
 def test_an_aborted_call_did_not_fail():
     aborted = {"tool": "x", "args": {}, "result": {"isError": True, "error": {"code": "ABORTED"}}}
-    assert explain(1, aborted, FINGERPRINTER).failure is None
+    assert EXPLAINER.explain(1, aborted).failure is None
 
 
 def test_equal_calls_differ_in_nothing():
-    one, other = (explain(line, bash("curl https://a.example/"), FINGERPRINTER) for line in (1, 2))
+    one, other = (EXPLAINER.explain(line, bash("curl https://a.example/")) for line in (1, 2))
     both = compare(one, other)
     assert both.measures == other.identity.measures
     assert not both.differences
@@ -206,9 +205,9 @@ def test_equal_calls_differ_in_nothing():
 def test_a_tally_is_bounded_and_keeps_what_repeats():
     tally = Tally()
     for number in range(12_000):
-        tally.add(explain(number, {"tool": "read", "args": {"offset": number}}, FINGERPRINTER))
+        tally.add(EXPLAINER.explain(number, {"tool": "read", "args": {"offset": number}}))
         if number % 100 == 0:
-            tally.add(explain(number, {"tool": "read", "args": {}}, FINGERPRINTER))
+            tally.add(EXPLAINER.explain(number, {"tool": "read", "args": {}}))
     (repeated,) = tally.repeated()
     assert repeated.count == 120
     assert repeated.lines == tuple(range(0, 800, 100))
