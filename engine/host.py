@@ -19,7 +19,7 @@ import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from engine.config import DEFAULTS, Config
 from engine.config_file import Loaded
@@ -27,12 +27,16 @@ from engine.config_layer import ConfigError
 from engine.connection import HookHandler
 from engine.desk import Desk
 from engine.feed import BoundedFeed, Listener
+from engine.harnesses.endpoint import Endpoint
 from engine.harnesses.hooks import Hooks
 from engine.journal import Journal
 from engine.journal_reader import recover
 from engine.operator import Answer, Operator
 from engine.paths import operator_socket_path, socket_path
 from engine.server import Server
+
+if TYPE_CHECKING:
+    from engine.http_hooks import HttpHooks
 
 GONE = "The engine has stopped."
 LEFT = "This operator has left."
@@ -44,10 +48,10 @@ class Host:
     """An engine, from ``start`` to ``stop``; both may be called from any thread but its own.
 
     ``config``: a loaded one is reloaded whenever its files change. ``journal`` is the directory to write to and to
-    recover from; None keeps no record. ``hook`` serves the harnesses' hooks; by default all that are known are served.
-    ``announce`` opens the operators' socket beside the agents', and is given each token, in the engine's thread.
-    ``listeners`` are called with every event, in the engine's thread, while the agent waits: they must be quick.
-    ``adjust`` changes what the files say, now and after every reload.
+    recover from; None keeps no record. ``hook`` serves the harnesses' hooks, by default all that are known; with
+    ``http`` also there, over HTTP. ``announce`` opens the operators' socket beside the agents', and is given each
+    token, in the engine's thread. ``listeners`` are called with every event, in the engine's thread, while the agent
+    waits: they must be quick. ``adjust`` changes what the files say, now and after every reload.
     """
 
     def __init__(  # noqa: PLR0913 - options, each by its name
@@ -57,6 +61,7 @@ class Host:
         socket: Path | None = None,
         journal: Path | None = None,
         hook: HookHandler | None = None,
+        http: Endpoint | None = None,
         announce: Callable[[str], None] | None = None,
         listeners: Iterable[Listener] = (),
         adjust: Callable[[Config], Config] = lambda config: config,
@@ -65,6 +70,7 @@ class Host:
         self._path = socket
         self._journal = journal
         self._hook = hook
+        self._http = http
         self._announce = announce
         self._listeners = tuple(listeners)
         self._adjust = adjust
@@ -183,11 +189,13 @@ class Host:
         desk = Desk(config, config_source=loaded.source, listeners=self._listeners)
         asyncio.get_running_loop().set_exception_handler(lambda _, context: _report_fault(desk, context))
         operator_path = operator_socket_path(path) if self._announce else None
+        hook = self._hook or Hooks()
         async with contextlib.AsyncExitStack() as ending:
-            server = Server(
-                desk, path, hook=self._hook or Hooks(), operator_path=operator_path, announce=self._announce
-            )
+            server = Server(desk, path, hook=hook, operator_path=operator_path, announce=self._announce)
             ending.push_async_callback(server.stop)
+            http = _http_hooks(desk, hook, self._http)
+            if http:
+                ending.push_async_callback(http.stop)
             if self._journal:
                 ending.callback(_remember(desk, self._journal).close)
             desk.reconfigure(config, loaded.source, loaded.warnings)
@@ -195,6 +203,8 @@ class Host:
             if loaded.sources.files:
                 ending.callback(_reload(desk, loaded, self._adjust).cancel)
             await server.start()
+            if http:
+                await http.start()
             stop = asyncio.Event()
             with self._lock:
                 self._stop = stop
@@ -264,6 +274,14 @@ def _do(action: Callable[[Desk], Given], desk: Desk, done: Future[Given]) -> Non
         done.set_result(action(desk))
     except Exception as fault:  # noqa: BLE001 - it is raised where it was asked for
         done.set_exception(fault)
+
+
+def _http_hooks(desk: Desk, hook: HookHandler, endpoint: Endpoint | None) -> HttpHooks | None:
+    if endpoint is None:
+        return None
+    from engine.http_hooks import HttpHooks  # noqa: PLC0415 - h11, for those who have such hooks
+
+    return HttpHooks(desk, hook, endpoint)
 
 
 def _remember(desk: Desk, directory: Path) -> Journal:

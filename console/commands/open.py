@@ -46,13 +46,15 @@ def open_console(
     def make() -> Host:
         from engine.config_file import find  # noqa: PLC0415 - in the source's thread, after the first paint
         from engine.hardening import allow_many_connections, keep_out  # noqa: PLC0415 - as above
+        from engine.harnesses.endpoint import load_endpoint  # noqa: PLC0415 - as above
         from engine.host import Host  # noqa: PLC0415 - as above
         from engine.paths import journal_directory  # noqa: PLC0415 - as above
 
         allow_many_connections()
         keep_out()
         record = None if no_journal else (journal.absolute() if journal else journal_directory())
-        return Host(find(config_file).load(), socket=path.absolute() if path else None, journal=record)
+        where = path.absolute() if path else None
+        return Host(find(config_file).load(), socket=where, journal=record, http=load_endpoint())
 
     name = str(path) if path else "this console's engine"
     sys.exit(show(HostSource(make, name), Look(**look)))

@@ -21,6 +21,7 @@ from engine.config import Config
 from engine.config_file import ConfigError, find
 from engine.feed import BoundedFeed
 from engine.hardening import allow_many_connections, keep_out
+from engine.harnesses.endpoint import load_endpoint
 from engine.host import Host
 from engine.listening import EngineRunningError, SocketError
 from engine.paths import PathError, journal_directory, socket_path
@@ -77,6 +78,7 @@ def serve(
         loaded = find(config_file).load()
         where = (path or socket_path()).absolute()
         record = None if no_journal else (journal.absolute() if journal else journal_directory())
+        http = load_endpoint()
     except (ConfigError, PathError) as error:
         _refuse(error)
     terminal = _terminal()
@@ -85,7 +87,8 @@ def serve(
     def adjust(config: Config) -> Config:
         return config if ask_timeout is None else structs.replace(config, ask_timeout=ask_timeout or None)
 
-    host = Host(loaded, socket=where, journal=record, announce=tokens.put if terminal else None, adjust=adjust)
+    announce = tokens.put if terminal else None
+    host = Host(loaded, socket=where, journal=record, http=http, announce=announce, adjust=adjust)
     try:
         with _stopped_by_signals(), host:
             _say(_beginning(where, record, attachable=terminal is not None))
@@ -106,7 +109,8 @@ def _stopped_by_signals() -> Iterator[None]:
         raise _StoppedError
 
     for one in STOPPING:
-        signal.signal(one, stop)
+        if signal.getsignal(one) is not signal.SIG_IGN:  # under nohup a hang-up is ignored, and stays so
+            signal.signal(one, stop)
     yield
 
 
