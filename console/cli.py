@@ -13,6 +13,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "attach": ("console.commands.attach:attach", "the console of an engine that runs elsewhere"),
     "config": ("console.commands.config:config", "check, show or describe the configuration"),
     "demo": ("console.commands.demo:demo", "watch agents that loop, and answer for them; nothing is really run"),
+    "doctor": ("console.commands.doctor:doctor", "whether agents are guarded here, and what stands in the way"),
     "explain": ("console.commands.explain:explain", "why two calls collide, or do not"),
     "install": ("console.commands.install:install", "have an agent's harness ask the breaker before every tool call"),
     "open": ("console.commands.open:open_console", "the console, and the engine in it; what bare breaker does"),

@@ -96,6 +96,21 @@ def installed(harness: Harness, event: str, handler: Mapping[str, Any]) -> Insta
     return Installed(event, handler, seconds, words) if words and words[4] == harness.name else None
 
 
+def is_own(harness: Harness, entry: Installed, interpreter: Path) -> bool:
+    """Whether this entry is, to the letter, one that the breaker which runs here writes.
+
+    Anything else in there may be an agent's, and must not be run for it.
+    """
+    if entry.url:
+        return entry.endpoint is not None
+    own = Path(entry.interpreter)
+    if own.parent != interpreter.parent or own.resolve() != interpreter.resolve():
+        return False
+    wishes = Wishes(own, HOOK_SCRIPT, Path(entry.option("--socket")), None, fail_closed="--fail-closed" in entry.words)
+    seconds = entry.option("--timeout")
+    return seconds.isdigit() and entry.handler.get("command") == _command(harness, entry.event, wishes, int(seconds))
+
+
 def _group(harness: Harness, event: str, wishes: Wishes) -> dict[str, Any]:
     handler = _handler(harness, event, wishes)
     return ({"matcher": "*"} if has_matcher(event) else {}) | {"hooks": [handler]}

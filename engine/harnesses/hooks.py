@@ -26,6 +26,10 @@ AGENTS_KEPT = 4096
 SCHEDULED_KEPT = 64
 """Prompts that one session has scheduled for itself."""
 
+TRIAL_EVENT = "BreakerTrial"
+"""The event of a payload that no harness sends: it asks whether a hook gets through to an engine."""
+TRIAL_ANSWER = '{"breaker":"here"}'
+
 _NOTHING = HookAnswer()
 
 
@@ -43,7 +47,10 @@ class Hooks:
         if adapter is None:
             message = f"harness: there is no harness {harness[:64]!r}; there are {', '.join(ADAPTERS)}"
             raise ProtocolError(ErrorCode.INVALID_PARAMS, message, field="harness")
-        told = adapter.read(read_payload(payload))
+        fields = read_payload(payload)
+        if fields.text("hook_event_name") == TRIAL_EVENT:
+            return HookAnswer(TRIAL_ANSWER)
+        told = adapter.read(fields)
         if isinstance(told, Proposed):
             return await self._decide(told, adapter, desk)
         if isinstance(told, Ran):
