@@ -32,6 +32,7 @@ _NOT_FINITE = frozenset(
     {sign + word for sign in ("", "-", "+") for word in (".inf", ".Inf", ".INF")} | {".nan", ".NaN", ".NAN"}
 )
 _INTEGER_DIGITS = 18
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _UNSEEN_LINE_END = re.compile("[\x85\u2028\u2029]")
 """Line ends to PyYAML and to no editor: behind one, a comment could set a limit that nobody sees."""
 
@@ -169,12 +170,23 @@ class _Composer:
             raise self._error(_NO_TAGS, event)
         plain = event.tag is None and event.implicit[0]
         self._count(1, event)
+        text = self._whole(event)
         if self._awaits_key():
-            self._key(event.value, event)
+            self._key(text, event)
             return
-        value = resolve(event.value) if plain else event.value
+        value = resolve(text) if plain else text
         self._place(value, event)
         self._anchor(event.anchor, value, 1)
+
+    def _whole(self, event: yaml.ScalarEvent) -> str:
+        r"""A scalar's text, its pairs of ``\ud83d\ude00`` joined as JSON has them. Half a pair is no text."""
+        text: str = event.value
+        if not _SURROGATE.search(text):
+            return text
+        try:
+            return text.encode("utf-16", "surrogatepass").decode("utf-16")
+        except UnicodeDecodeError:
+            raise self._error("There is half a character (a single \\ud800 to \\udfff) in a text.", event) from None
 
     def _start(self, event: yaml.MappingStartEvent | yaml.SequenceStartEvent) -> None:
         mapping = isinstance(event, yaml.MappingStartEvent)

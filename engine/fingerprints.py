@@ -250,12 +250,12 @@ def _all_local(targets: Sequence[Marks]) -> bool:
 def _fingerprint(prefix: str, text: str, *, clean: bool = False) -> str:
     """``prefix`` and ``text``, masked (unless it is known to be ``clean``), bounded, and fit for any encoding."""
     if len(prefix) + len(text) <= FINGERPRINT_CHARS:
-        whole = prefix + (text if clean else mask(text))
+        whole = _encodable(prefix + (text if clean else mask(text)))
         if len(whole) <= FINGERPRINT_CHARS:
-            return whole if whole.isascii() else _encodable(whole)
-    head = (prefix + mask_head(text, _HEAD_CHARS))[:_HEAD_CHARS]
+            return whole
+    head = _encodable((prefix + mask_head(text, _HEAD_CHARS))[:_HEAD_CHARS])[:_HEAD_CHARS]
     digest = sha256((prefix + text).encode("utf-8", "surrogatepass")).hexdigest()[:_DIGEST_CHARS]
-    return f"{head if head.isascii() else _encodable(head)}…{digest}"
+    return f"{head}…{digest}"
 
 
 def _verb_forms(verb: str) -> tuple[str, str]:
@@ -265,8 +265,8 @@ def _verb_forms(verb: str) -> tuple[str, str]:
 
 
 def _encodable(text: str) -> str:
-    """The text with its lone surrogates spelled out, which no JSON on the wire could hold."""
-    return text.encode("utf-8", "backslashreplace").decode()
+    """The text with its lone surrogates spelled out, which no JSON on the wire could hold: it may be longer then."""
+    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
 
 
 # -- configuration --------------------------------------------------------------------------------------------

@@ -151,6 +151,8 @@ def _read(raw: str) -> Url | None:
     host, port = _host_and_port(authority)
     if not host:
         return None
+    if f"{host}.." in authority:  # no resolver takes an empty label, and what stands before it may be an address
+        return _read(f"https://{host}:{port}{path}?{query}")
     return Url(
         host=host,
         port="" if port in DEFAULT_PORTS else port,

@@ -236,7 +236,7 @@ def test_a_link_into_a_trusted_directory_earns_no_trust(home: Path, project_file
     assert find(directory=project_file.parent).load().config != DEFAULTS
 
 
-@pytest.mark.parametrize("trusted", ["work", "./work", "~other/x", "", '"/\\ud800"', '"/\\0"'])
+@pytest.mark.parametrize("trusted", ["work", "./work", "~other/x", "", '"/\\0"'])
 def test_trust_that_names_no_directory_trusts_nothing(project_file: Path, user_file: Path, trusted: str):
     user_file.write_text(f"trustedProjects: [{trusted or '~'}]\n")
     try:

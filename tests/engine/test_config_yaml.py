@@ -49,6 +49,14 @@ def test_a_plain_scalar_means_what_it_seems_to_say(written: str, meant: Any):
     assert type(value) is type(meant)
 
 
+def test_a_pair_of_escapes_is_one_character_and_half_a_pair_is_none():
+    assert compose(r'{"\ud83d\ude00": "\ud83d\ude00"}').value == {"😀": "😀"}
+    for text in (r'"\ud83d"', r'a: {"\ude00\ud83d": 1}', r'- "\ud83d \ude00"'):
+        said, mark = complaint(text)
+        assert "half a character" in said
+        assert mark is not None
+
+
 def test_keys_are_text_as_written():
     assert list(compose("on: 1\n1: 2\nnull: 3\n~: 4\n'*': 5").value) == ["on", "1", "null", "~", "*"]
 

@@ -269,7 +269,8 @@ def test_a_public_url_is_not_hidden_behind_any_number_of_local_ones():
         "curl " * 200_000,
         "curl http://a.example/" + ")" * 60_000,
         "\\" * 100_001,
-        "\ud800" * 5,
+        *("\ud800" * many for many in (5, 60, 90, 400, 600, 100_000)),
+        "curl https://a.example/?" + "a=\udc00&" * 90,
     ],
     ids=lambda command: command[:8].encode("ascii", "replace").decode(),
 )

@@ -184,6 +184,22 @@ def test_what_is_local(host: str, local: bool):
     assert is_local(host) is local
 
 
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("https://example.org./x", "https://example.org/x"),
+        ("https://www.example.org..:8080/x?a=1", "https://example.org:8080/x?a=1"),
+        ("https://172.31../", "https://172.31/"),
+        ("https://127.0.0.../", "https://127.0.0/"),
+    ],
+)
+def test_dots_behind_a_host_are_no_other_host(written: str, meant: str):
+    found = identify_url(written, {})
+    assert found == identify_url(meant, {})
+    assert found is not None
+    assert identify_url(f"http://{found.resource}", {}) == found
+
+
 hosts = st.from_regex(r"[a-z][a-z0-9]{0,8}(\.[a-z][a-z0-9]{0,8}){1,3}", fullmatch=True).filter(
     lambda host: not host.startswith("www.") and "xn" not in host
 )
