@@ -3,6 +3,9 @@
 Every line of a session moves the breaker as the live event would, in the order of the file. In a session, an ask
 is answered the moment it is raised. A journal says when each of its asks ended and how, so they stay open for
 as long as they did, and replaying it with its own configuration gives its own verdicts.
+
+``replay`` gives the calls and what became of them; ``replay_events`` gives the events that a live engine would have
+reported, at the times that the session tells, for whoever draws or counts those.
 """
 
 from __future__ import annotations
@@ -21,13 +24,15 @@ from engine.events import (
     AskClosed,
     AskOpened,
     CallDecided,
+    Event,
     ExemptionRevoked,
     OperatorChanged,
     RefusalLifted,
+    Snapshot,
 )
 from engine.fingerprints import cap_of
 from engine.replayed import ReplayedCall, telling_argument
-from engine.sessions import ANSWERS, CallLine, Line, Recorded, ResultLine, TurnLine
+from engine.session_items import ANSWERS, AgentLine, CallLine, Damaged, Line, Recorded, ResultLine, TurnLine, Unknown
 from engine.verdicts import Advisory, Ask, Decided, Outcome, Verdict, Waiting
 
 LOOK_AHEAD = 1024
@@ -41,11 +46,35 @@ def replay(
     lines: Iterable[Line], config: Config = DEFAULTS, answers: Answers = "as recorded"
 ) -> Iterator[ReplayedCall]:
     """The calls of a session in order, each as soon as it is settled. Lines that say nothing are passed over."""
-    run = _Replay(config, answers)
+    run = Replay(config, answers)
     for line in lines:
         run.take(line)
         yield from run.finished()
     yield from run.rest()
+
+
+def replay_events(
+    lines: Iterable[Line], config: Config = DEFAULTS, answers: Answers = "as recorded", *, attended: bool = True
+) -> Iterator[Event | Snapshot | Damaged | Unknown]:
+    """What an engine would report of a session: a snapshot with the configuration, then the events.
+
+    Lines that could not be read come as they are. ``attended`` False: nobody is there to answer, so no call waits:
+    what would have been asked about is refused at once, as ``unattended``.
+    """
+    events: list[Event] = []
+    run = Replay(config, answers, attended=attended, listener=events.append)
+    yield run.snapshot()
+    for line in lines:
+        if isinstance(line, Damaged | Unknown):
+            yield line
+            continue
+        run.take(line)
+        run.pass_finished()
+        yield from events
+        events.clear()
+    for _ in run.rest():
+        yield from events
+        events.clear()
 
 
 class _Course(Struct, eq=False):
@@ -53,7 +82,6 @@ class _Course(Struct, eq=False):
 
     number: int
     line: CallLine
-    what: str
     ticket: int = 0
     verdict: Verdict | None = None
     advisories: tuple[Advisory, ...] = ()
@@ -61,9 +89,19 @@ class _Course(Struct, eq=False):
     settled: bool = False
 
 
-class _Replay:
-    def __init__(self, config: Config, answers: Answers) -> None:
-        self._breaker = Breaker(config, attended=True, clock=lambda: 0.0)
+class Replay:
+    """One session on its way through a breaker of its own, line by line. ``listener`` is called with every event."""
+
+    def __init__(
+        self,
+        config: Config,
+        answers: Answers = "as recorded",
+        *,
+        attended: bool = True,
+        listener: Callable[[Event], None] | None = None,
+    ) -> None:
+        self._now = 0.0
+        self._breaker = Breaker(config, attended=attended, clock=lambda: self._now, listener=listener)
         self._limits = config.limits
         self._answers = answers
         self._numbers = 0
@@ -81,6 +119,7 @@ class _Replay:
             CallLine: self._call,
             ResultLine: self._result,
             TurnLine: self._turn,
+            AgentLine: self._agent,
             CallDecided: self._decided_then,
             AskOpened: self._ask_opened_then,
             AskClosed: self._ask_closed_then,
@@ -90,7 +129,14 @@ class _Replay:
             AgentEnded: self._agent_ended,
         }
 
+    def snapshot(self) -> Snapshot:
+        """Everything that stands now."""
+        return self._breaker.snapshot()
+
     def take(self, line: Line) -> None:
+        """Let the breaker hear of a line. Its clock never goes back, whatever the lines say."""
+        at = getattr(line, "at", 0.0)
+        self._now = max(self._now, at)
         if take := self._take.get(type(line)):
             take(line)
 
@@ -99,6 +145,11 @@ class _Replay:
         under_way = self._under_way
         while under_way and (under_way[0].settled or len(under_way) > LOOK_AHEAD):
             yield self._given_out(under_way.popleft())
+
+    def pass_finished(self) -> None:
+        """Forget the calls that ``finished`` would give."""
+        for _ in self.finished():
+            pass
 
     def rest(self) -> Iterator[ReplayedCall]:
         """The calls whose result never came."""
@@ -119,7 +170,7 @@ class _Replay:
             id=line.id,
             agent=line.agent,
             tool=line.tool,
-            what=course.what,
+            what=telling_argument(line.args),
             verdict=verdict.decision,
             asked=verdict.asked,
             outcome=verdict.outcome,
@@ -133,7 +184,7 @@ class _Replay:
 
     def _call(self, line: CallLine) -> None:
         self._numbers += 1
-        course = _Course(self._numbers, line, telling_argument(line.args))
+        course = _Course(self._numbers, line)
         self._under_way.append(course)
         call = Call(line.id, line.agent, line.tool, line.args)
         answer = self._breaker.decide(call, self._identity(line.recorded) if line.recorded else None)
@@ -183,6 +234,9 @@ class _Replay:
         course = self._awaiting.pop((line.agent, line.id), None)
         if settlement.known and course:
             course.failure, course.advisories, course.settled = settlement.failure, settlement.advisories, True
+
+    def _agent(self, line: AgentLine) -> None:
+        self._breaker.start_agent(line.agent, parent=line.parent, harness=line.harness, name=line.name)
 
     def _turn(self, line: TurnLine) -> None:
         if line.human:

@@ -6,8 +6,11 @@ A session is one JSON object a line::
     {"type":"result","id":"c1","agent":"a1","result":{"isError":false,"value":{"exitCode":0},"content":[…]}}
     {"type":"turn","agent":"a1","source":"user"}
 
-``agent`` and ``id`` may be left out; a call may carry its ``answer`` and its ``result``. A journal's lines are the
-engine's events: its calls say what they are, so nobody needs the arguments that were cut from them.
+``agent`` and ``id`` may be left out; a call may carry its ``answer`` and its ``result``; any line may say when it was,
+as ``at`` in unix seconds. A journal's lines are the engine's events: its calls say what they are, so nobody needs
+the arguments that were cut from them.
+
+``engine.transcripts`` reads what harnesses write to the same items.
 
 A line that cannot be read is an item of its own, and reading goes on. Memory is bounded by one line.
 """
@@ -15,21 +18,25 @@ A line that cannot be read is an item of its own, and reading goes on. Memory is
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any, BinaryIO, Literal, Union
 
 import msgspec
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import UNSET, Struct
 
 from engine.calls import Failure, Identity, Result, args_of, result_of
-from engine.events import (
-    AgentEnded,
-    AskClosed,
-    AskOpened,
-    CallDecided,
-    ExemptionRevoked,
-    OperatorChanged,
-    RefusalLifted,
+from engine.session_items import (
+    ANSWERS,
+    AgentLine,
+    CallLine,
+    Damaged,
+    Line,
+    Recalled,
+    Recorded,
+    ResultLine,
+    TurnLine,
+    Unknown,
+    moment_of,
 )
 from engine.session_lines import HEAD_BYTES, LINE_BYTES, UnreadableLineError, lines_of, looks_like, object_of
 from engine.verdicts import Outcome
@@ -40,73 +47,6 @@ FOREIGN_LINES_READ = 100
 UNNAMED_KEPT = 1024
 """Calls without an id that await a result, per agent."""
 
-ANSWERS: Mapping[str, Outcome] = {"approve": "approved", "reject": "rejected", "unavailable": "unattended"}
-"""What the operator says, as a session spells it, and how the ask then ends."""
-
-
-class Recorded(Struct, frozen=True):
-    """What a journal knows of a call: what it is, and what was decided of it when it came.
-
-    The measures of ``identity`` are left empty: which fingerprints have a cap is for the configuration to say.
-    """
-
-    ticket: int
-    verdict: Literal["allow", "deny", "wait"]
-    identity: Identity
-
-
-class CallLine(Struct, frozen=True):
-    """A call. ``line`` is its number in the file; ``answer`` is how an ask about it ends, if the session says."""
-
-    line: int
-    id: str
-    agent: str
-    tool: str
-    args: Mapping[str, Any]
-    answer: Outcome | None = None
-    recorded: Recorded | None = None
-
-
-class ResultLine(Struct, frozen=True):
-    """What a call gave back.
-
-    A journal keeps only the head of a result, but its finding on the whole: ``failure`` is UNSET in a session,
-    and in a journal the failure or None.
-    """
-
-    line: int
-    id: str
-    agent: str
-    result: Result
-    failure: Failure | UnsetType | None = UNSET
-
-
-class TurnLine(Struct, frozen=True):
-    """A message to an agent. Only a human's begins a turn."""
-
-    line: int
-    agent: str
-    human: bool
-
-
-class Damaged(Struct, frozen=True):
-    """A line that could not be read, and why, for a person."""
-
-    line: int
-    problem: str
-
-
-class Unknown(Struct, frozen=True):
-    """A line of a type that is not known here."""
-
-    line: int
-    type: str
-
-
-Recalled = CallDecided | AskOpened | AskClosed | OperatorChanged | ExemptionRevoked | RefusalLifted | AgentEnded
-"""The events of a journal that move a breaker, apart from calls, results and turns."""
-Line = CallLine | ResultLine | TurnLine | Recalled | Damaged | Unknown
-
 
 class NotASessionError(Exception):
     """The file holds no line of a session. ``str()`` says what it looks like instead."""
@@ -114,7 +54,7 @@ class NotASessionError(Exception):
 
 def read_session(file: BinaryIO) -> Iterator[Line]:
     """The lines of a session. Raises NotASessionError as soon as it is clear that it is none."""
-    reader = _Reader()
+    reader = SessionReader()
     head = b""
     foreign: list[Line] = []
     recognized = False
@@ -158,6 +98,7 @@ class _Call(Struct, tag_field="type", tag="call"):
     args: Any = None
     answer: Literal["approve", "reject", "unavailable"] | None = None
     result: Any = UNSET
+    at: Any = None
     # From here on a journal's own.
     ticket: int | None = None
     verdict: Literal["allow", "deny", "wait"] | None = None
@@ -173,6 +114,7 @@ class _Result(Struct, tag_field="type", tag="result"):
     result: Any
     id: _Name = None
     agent: _Name = None
+    at: Any = None
     # From here on a journal's own.
     ticket: int | None = None
     failure: Failure | None = None
@@ -182,12 +124,21 @@ class _Result(Struct, tag_field="type", tag="result"):
 class _Turn(Struct, tag_field="type", tag="turn"):
     agent: _Name = None
     source: str | None = None
+    at: Any = None
 
 
-_PASSED_OVER = ("agent", "exempted", "refused", "config", "notice", "snapshot", "checkpoint")
+class _Agent(Struct, tag_field="type", tag="agent"):
+    agent: _Name = None
+    parent: str = ""
+    harness: str = ""
+    name: str = ""
+    at: Any = None
+
+
+_PASSED_OVER = ("exempted", "refused", "config", "notice", "snapshot", "checkpoint")
 """Events that follow from others, or that move nothing here."""
 _passed_over = tuple(msgspec.defstruct(f"_{tag}", [], tag_field="type", tag=tag) for tag in _PASSED_OVER)
-_Wire: Any = Union[(_Call, _Result, _Turn, *Recalled.__args__, *_passed_over)]
+_Wire: Any = Union[(_Call, _Result, _Turn, _Agent, *Recalled.__args__, *_passed_over)]
 _decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(_Wire)
 _KNOWN = frozenset(form.__struct_config__.tag for form in _Wire.__args__)
 
@@ -206,9 +157,16 @@ def _wire_of(raw: bytes) -> Any:
     if kind not in _KNOWN:
         raise LookupError(kind)
     try:
-        return msgspec.convert(found, _Wire)
+        return msgspec.convert({name: value for name, value in found.items() if _is_encodable(name)}, _Wire)
+    except UnicodeEncodeError:
+        raise UnreadableLineError("the name of a field in it holds half a character") from None
     except (msgspec.ValidationError, RecursionError) as error:
         raise UnreadableLineError(_worded(str(error))) from None
+
+
+def _is_encodable(name: str) -> bool:
+    """Whether a name is whole: half a surrogate pair makes it none that is known here."""
+    return name.isascii() or name.encode("utf-8", "ignore").decode() == name
 
 
 def _worded(problem: str) -> str:
@@ -221,7 +179,7 @@ def _worded(problem: str) -> str:
 # -- from forms to items ------------------------------------------------------------------------------------------
 
 
-class _Reader:
+class SessionReader:
     """Gives names to what has none: calls by their number, their results in the same order."""
 
     def __init__(self) -> None:
@@ -231,17 +189,24 @@ class _Reader:
     def read(self, number: int, raw: bytes) -> tuple[Line, ...]:
         """What a line says: nothing, one thing, or a call and its result."""
         try:
-            wire = _wire_of(raw)
-            if isinstance(wire, _Call):
-                return self._call(number, wire)
-            if isinstance(wire, _Result):
-                return (self._result(number, wire),)
+            return self._read(number, _wire_of(raw))
         except UnreadableLineError as error:
             return (Damaged(number, str(error)),)
         except LookupError as error:
             return (Unknown(number, str(error.args[0])),)
-        if isinstance(wire, _Turn):
-            return (TurnLine(number, _agent(wire.agent), wire.source in (None, "user", "operator")),)
+
+    def _read(self, number: int, wire: Any) -> tuple[Line, ...]:
+        match wire:
+            case _Call():
+                return self._call(number, wire)
+            case _Result():
+                return (self._result(number, wire),)
+            case _Turn():
+                human = wire.source in (None, "user", "operator")
+                return (TurnLine(number, _agent(wire.agent), human, moment_of(wire.at)),)
+            case _Agent():
+                who = _agent(wire.agent)
+                return (AgentLine(number, who, wire.parent, wire.harness, wire.name, moment_of(wire.at)),)
         return (wire,) if isinstance(wire, Recalled) else ()
 
     def _call(self, number: int, wire: _Call) -> tuple[Line, ...]:
@@ -255,24 +220,25 @@ class _Reader:
         if wire.ticket is not None and wire.verdict:
             recorded = Recorded(wire.ticket, wire.verdict, _identity(wire))
             answer = answer or wire.outcome
-        call = CallLine(number, call_id, agent, wire.tool, args_of(wire.args), answer, recorded)
+        at = moment_of(wire.at)
+        call = CallLine(number, call_id, agent, wire.tool, args_of(wire.args), answer, recorded, at)
         if wire.result is UNSET:
             return (call,)
-        return (call, ResultLine(number, call_id, agent, result_of(wire.result)))
+        return (call, ResultLine(number, call_id, agent, result_of(wire.result), at=at))
 
     def _result(self, number: int, wire: _Result) -> ResultLine:
-        agent = _agent(wire.agent)
+        agent, at = _agent(wire.agent), moment_of(wire.at)
         if wire.id is None:
             awaiting = self._unnamed[agent]
             if not awaiting:
                 raise UnreadableLineError("a result without an `id`, and no call without one awaits it")
-            return ResultLine(number, awaiting.popleft(), agent, result_of(wire.result))
+            return ResultLine(number, awaiting.popleft(), agent, result_of(wire.result), at=at)
         result = result_of(wire.result)
         if wire.ticket is None:
-            return ResultLine(number, str(wire.id), agent, result)
+            return ResultLine(number, str(wire.id), agent, result, at=at)
         if wire.aborted and not result.aborted:
             result = Result(result.is_error, "ABORTED", result.value, result.text)
-        return ResultLine(number, str(wire.id), agent, result, wire.failure)
+        return ResultLine(number, str(wire.id), agent, result, wire.failure, at)
 
 
 def _agent(name: _Name) -> str:

@@ -18,7 +18,8 @@ from console.text import fit, visible
 from engine.failures import describe
 from engine.replay import replay as replayed
 from engine.replayed import ReplayedCall, Totals, as_json
-from engine.sessions import Damaged, Line, NotASessionError, Unknown, read_session
+from engine.session_items import Damaged, Line, Unknown
+from engine.sessions import NotASessionError, read_session
 
 REFUSED = 3
 """The exit code when the gate refused something, so that a script notices."""

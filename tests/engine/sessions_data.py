@@ -8,7 +8,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from engine.sessions import Line, read_session
+from engine.session_items import Line
+from engine.sessions import read_session
 
 DATA = Path(__file__).parent.parent / "data"
 

@@ -23,7 +23,8 @@ from engine.journal_lines import decode_checkpoint, encode_checkpoint, event_of,
 from engine.journal_parts import parts_in
 from engine.journal_reader import recover
 from engine.recovery import advance
-from engine.sessions import CallLine, Damaged, ResultLine, TurnLine, Unknown, read_session
+from engine.session_items import CallLine, Damaged, ResultLine, TurnLine, Unknown
+from engine.sessions import read_session
 from engine.verdicts import Verdict, Waiting
 from tests.engine.journal_events import struct
 from tests.engine.sessions_at_random import sessions

@@ -20,7 +20,8 @@ from engine.events import CallDecided, CallSeen, CallSettled, Event
 from engine.journal_lines import line_of
 from engine.replay import Answers, replay
 from engine.replayed import ReplayedCall, Totals, as_json, telling_argument
-from engine.sessions import CallLine, read_session
+from engine.session_items import CallLine
+from engine.sessions import read_session
 from engine.verdicts import Ask, Outcome, Waiting
 
 DENY = msgspec.structs.replace(DEFAULTS, on_limit="deny")

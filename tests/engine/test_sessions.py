@@ -27,18 +27,9 @@ from engine.events import (
     TurnStarted,
     encoder,
 )
+from engine.session_items import AgentLine, CallLine, Damaged, Line, ResultLine, TurnLine, Unknown
 from engine.session_lines import LINE_BYTES
-from engine.sessions import (
-    FOREIGN_LINES_READ,
-    CallLine,
-    Damaged,
-    Line,
-    NotASessionError,
-    ResultLine,
-    TurnLine,
-    Unknown,
-    read_session,
-)
+from engine.sessions import FOREIGN_LINES_READ, NotASessionError, read_session
 from engine.verdicts import Ask
 
 CALL = b'{"type":"call","id":"c1","agent":"a1","tool":"bash","args":{"command":"ls"}}\n'
@@ -154,6 +145,15 @@ def test_what_python_reads_and_fast_decoders_do_not():
     assert call.tool == "\ud800"
     assert call.args["nan"] != call.args["nan"]
     assert call.args["long"] == float("inf")
+
+
+def test_half_a_character_in_the_name_of_a_field():
+    line = b'{"type":"call","id":"1","tool":"bash","args":{"\\udc00":1},"to\\ud800ol":"x"}\n'
+    (call,) = read(line)
+    assert isinstance(call, CallLine)
+    assert (call.tool, call.args) == ("bash", {"\udc00": 1})
+    nested = b'{"type":"result","id":"1","ticket":1,"result":{},"failure":{"reason":"exit","\\udc00":1}}\n'
+    assert isinstance(after_a_call(nested), Damaged | ResultLine)
 
 
 @pytest.mark.parametrize("depth", [10, 900, 2_000, 200_000])
@@ -280,11 +280,30 @@ def test_events_that_move_a_breaker_are_kept_and_the_others_passed_over():
         Notice(at=3.0, level="warning", text="disk full"),
         TurnStarted(at=4.0, agent="a1", turn=2, source="operator"),
     )
-    assert items == [AskOpened(at=1.0, ask=ask), closed, decided, TurnLine(7, "a1", human=True)]
+    assert items == [
+        AgentLine(1, "a1", harness="codex"),
+        AskOpened(at=1.0, ask=ask),
+        closed,
+        decided,
+        TurnLine(7, "a1", human=True, at=4.0),
+    ]
 
 
 def test_a_journal_without_a_single_call_is_still_one():
-    assert journal(AgentStarted(at=0.0, agent="a1")) == []
+    assert journal(AgentStarted(at=5.0, agent="a1", parent="a0")) == [AgentLine(1, "a1", "a0", at=5.0)]
+
+
+@pytest.mark.parametrize(
+    ("at", "moment"),
+    [(b"1767225600.5", 1767225600.5), (b"-1", 0.0), (b"1e300", 0.0), (b'"noon"', 0.0), (b"true", 0.0), (b"null", 0.0)],
+)
+def test_a_line_may_say_when_it_was(at: bytes, moment: float):
+    (call, result) = read(b'{"type":"call","tool":"t","result":{},"at":%s}\n' % at)
+    (turn,) = read(b'{"type":"turn","at":%s}\n' % at)
+    assert isinstance(call, CallLine)
+    assert isinstance(result, ResultLine)
+    assert isinstance(turn, TurnLine)
+    assert call.at == result.at == turn.at == moment
 
 
 # -- anything ---------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ import pytest
 from engine.config_file import from_mapping
 from engine.replay import replay
 from engine.replayed import as_json
-from engine.sessions import ANSWERS, CallLine
+from engine.session_items import ANSWERS, CallLine
 from engine.verdicts import Ask, Outcome
 from tests.engine.sessions_data import lines, rows, verdict_of
 
