@@ -16,7 +16,8 @@ export function bounded(params, key) {
   const value = params[key]
   const text = JSON.stringify(value) ?? 'null'
   if (text.length <= WHOLE) return params
-  const shorter = JSON.stringify(value, (_, one) => (typeof one === 'string' && one.length > TEXT ? cut(one) : one))
+  const shorten = (_, one) => (typeof one === 'string' && one.length > TEXT ? cut(one) : one)
+  const shorter = JSON.stringify(value, shorten)
   const fits = shorter.length <= WHOLE
   return { ...params, [key]: fits ? JSON.parse(shorter) : { tooLong: cut(text) } }
 }
@@ -41,6 +42,11 @@ export function textsOf(content) {
 
 /** The named fields that are plain values, which is all that an engine reads of a structured result. */
 export function fieldsOf(value, names) {
-  const found = names.filter((name) => ['string', 'number', 'boolean'].includes(typeof value?.[name]))
-  return Object.fromEntries(found.map((name) => [name, typeof value[name] === 'string' ? value[name].slice(0, WORD) : value[name]]))
+  const fields = {}
+  for (const name of names) {
+    const field = value?.[name]
+    if (typeof field === 'string') fields[name] = field.slice(0, WORD)
+    else if (typeof field === 'number' || typeof field === 'boolean') fields[name] = field
+  }
+  return fields
 }

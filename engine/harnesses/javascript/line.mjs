@@ -4,9 +4,12 @@
 // Nothing in here rejects or throws at a harness: a call is allowed, refused or withdrawn, and advice is a text.
 
 import { connect } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { bounded } from './bounds.mjs'
 
 const HANDSHAKE_MS = 2_000
+/** How soon a full queue of connections is tried again; it says that an engine is there, only busy. */
+const RETRY_MS = 5
 const ANSWER_MS = 10_000
 /** How much longer than the engine's own askTimeout a verdict is waited for. */
 const PATIENCE_MS = 15_000
@@ -16,16 +19,24 @@ const PROTOCOL = 1
 const FRAME_BYTES = 16 * 1024 * 1024
 
 export const ALLOWED = Object.freeze({ decision: 'allow' })
-/** The harness gave the call up; it has an answer of its own for that. */
-export const WITHDRAWN = Object.freeze({ decision: 'deny', withdrawn: true, reason: 'REPEAT_TOOL_BLOCKED: the call was withdrawn.' })
+/** No engine has seen the call, and the operator wants such calls to run. */
+export const UNGUARDED = Object.freeze({ decision: 'allow' })
+
+const NO_ENGINE = 'what answered is no engine'
 
 const denied = (why) => ({ decision: 'deny', reason: `REPEAT_TOOL_BLOCKED: ${why}` })
+const unread = (why) => denied(`the breaker could not read this call, so it was not run: ${why}.`)
+
+/** The harness gave the call up; it has an answer of its own for that. */
+export const WITHDRAWN = Object.freeze({ ...denied('the call was withdrawn.'), withdrawn: true })
 
 /** No engine is there, or it is none. */
 class Unreachable extends Error {}
-/** The connection ended before the answer came. */
+/** The connection ended before the answer came; the message is the system's code where there is one. */
 class Lost extends Error {}
-class TooLate extends Error {}
+class TooLate extends Error {
+  message = 'no answer in time'
+}
 class Aborted extends Error {}
 /** The engine's answer is an error. */
 class Refused extends Error {}
@@ -34,14 +45,17 @@ class Refused extends Error {}
  * What an installation writes down for its plugin. Throws for what cannot be meant: a plugin that guards nothing
  * because of a misspelt setting would not be noticed.
  */
-export function settingsFrom(given = {}) {
+export function settingsFrom(given) {
   const { socket, onUnreachable = 'allow', ...unknown } = given ?? {}
-  const [stranger] = Object.keys(unknown)
-  if (stranger !== undefined) throw new Error(`repeat-tool-breaker: there is no setting '${stranger}'; there are socket and onUnreachable`)
   const path = process.env.BREAKER_SOCKET || socket
-  if (typeof path !== 'string' || !path.startsWith('/')) throw new Error(`repeat-tool-breaker: socket must be an absolute path, and is ${JSON.stringify(path)}`)
-  if (onUnreachable !== 'allow' && onUnreachable !== 'deny') throw new Error(`repeat-tool-breaker: onUnreachable must be allow or deny, and is ${JSON.stringify(onUnreachable)}`)
+  for (const key of Object.keys(unknown)) throw misfit(key, unknown[key], 'a setting that does not exist')
+  if (typeof path !== 'string' || !path.startsWith('/')) throw misfit('socket', path, 'no absolute path')
+  if (!['allow', 'deny'].includes(onUnreachable)) throw misfit('onUnreachable', onUnreachable, 'neither allow nor deny')
   return { socket: path, onUnreachable }
+}
+
+function misfit(key, value, why) {
+  return new Error(`repeat-tool-breaker: ${key}: ${JSON.stringify(value)} is ${why}`)
 }
 
 /**
@@ -54,8 +68,8 @@ export class Line {
   #warn
   #connecting
   #warned = false
-  /** Agents whose human wrote while no engine was there to be told. */
-  #owed = new Set()
+  /** Agents whose human has written, until an engine says that it heard of it: the connection on which it was told. */
+  #owed = new Map()
 
   constructor(settings, harness, warn) {
     this.#settings = settings
@@ -63,13 +77,13 @@ export class Line {
     this.#warn = warn
   }
 
-  /** Whether a call may run: ALLOWED, WITHDRAWN once `signal` has fired, or a `{ decision: 'deny', reason }`. */
+  /** Whether a call may run: ALLOWED, UNGUARDED, `{ decision: 'deny', reason }`; WITHDRAWN once `signal` has fired. */
   async decide(agent, call, tool, args, signal) {
     let params
     try {
       params = bounded({ id: call, agent: agent.id, tool, args }, 'args')
     } catch (error) {
-      return denied(`the breaker could not read this call, so it was not run: ${error?.message}.`)
+      return unread(error?.message)
     }
     // A verdict that was under way when an engine went is asked of the next one; it may have been at the gate.
     for (const asked of [false, true]) {
@@ -77,7 +91,7 @@ export class Line {
         return await this.#verdict(agent, call, params, signal)
       } catch (error) {
         if (error instanceof Aborted) return WITHDRAWN
-        if (error instanceof Refused) return denied(`the breaker could not read this call, so it was not run: ${error.message}.`)
+        if (error instanceof Refused) return unread(error.message)
         if (error instanceof TooLate) return denied('the breaker gave no answer in time, so the call was not run.')
         if (error instanceof Unreachable && !asked) return this.#unguarded(error)
       }
@@ -85,11 +99,12 @@ export class Line {
     return denied('the breaker went away while it decided this call, so it was not run. Tell the operator.')
   }
 
-  /** Hands in what an allowed call gave back, as `{ isError, value, content }`. The advice that the model is owed, or ''. */
+  /** Hands in what an allowed call gave back, in the session format. The advice that the model is owed, or ''. */
   async settle(agent, call, result) {
     try {
+      const params = bounded({ id: call, agent: agent.id, result }, 'result')
       const connection = await this.#connected()
-      const { advisories } = await connection.ask('call/settle', bounded({ id: call, agent: agent.id, result }, 'result'), ANSWER_MS)
+      const { advisories } = await connection.ask('call/settle', params, ANSWER_MS)
       return advisories.map((advisory) => advisory.text).join('\n\n')
     } catch {
       return ''
@@ -98,10 +113,9 @@ export class Line {
 
   /** A human has written to the agent. */
   async startTurn(agent) {
-    this.#owed.add(agent.id)
+    this.#owed.set(agent.id, undefined)
     try {
-      const connection = await this.#connected()
-      await this.#settleTurn(connection, agent)
+      await this.#tellTurn(await this.#connected(), agent)
     } catch {
       // It stays owed, and is paid before the agent's next call.
     }
@@ -121,24 +135,27 @@ export class Line {
   }
 
   close() {
-    this.#connecting?.then((connection) => connection.end(), () => {})
+    this.#connecting?.then((connection) => connection.leave(), () => {})
     this.#connecting = undefined
   }
 
   async #verdict(agent, call, params, signal) {
     if (signal?.aborted) throw new Aborted()
     const connection = await abortable(this.#connected(), signal)
-    if (this.#owed.has(agent.id)) this.#settleTurn(connection, agent).catch(() => {})
+    const untold = this.#owed.has(agent.id) && this.#owed.get(agent.id) !== connection
+    if (untold) this.#tellTurn(connection, agent).catch(() => {})
     this.#introduce(connection, agent)
     try {
       return verdictFrom(await connection.ask('call/decide', params, connection.patience, signal))
     } catch (error) {
-      if (error instanceof Aborted || error instanceof TooLate) connection.tell('call/cancel', { id: call, agent: agent.id })
+      const waits = error instanceof Aborted || error instanceof TooLate
+      if (waits) connection.tell('call/cancel', { id: call, agent: agent.id })
       throw error
     }
   }
 
-  async #settleTurn(connection, agent) {
+  async #tellTurn(connection, agent) {
+    this.#owed.set(agent.id, connection)
     connection.introduced.delete(agent.id) // the engine forgets who was idle for hours
     this.#introduce(connection, agent)
     await connection.ask('turn/start', { agent: agent.id }, ANSWER_MS)
@@ -155,37 +172,50 @@ export class Line {
     const denies = this.#settings.onUnreachable === 'deny'
     if (!this.#warned) {
       this.#warned = true
-      this.#warn(`no breaker guards this agent: ${error.message}; calls are ${denies ? 'refused' : 'let through'} until one does`)
+      this.#warn(`${error.message}; calls are ${denies ? 'refused' : 'let through unguarded'} until there is one`)
     }
-    return denies ? denied(`no breaker guards this call, so it was not run: ${error.message}.`) : ALLOWED
+    return denies ? denied(`no breaker guards this call, so it was not run: ${error.message}.`) : UNGUARDED
   }
 
   /** The connection, made anew if need be; those who need one at the same time make one together. */
   #connected() {
     if (this.#connecting === undefined) {
-      const connecting = open(this.#settings.socket, () => {
+      const gone = () => {
         if (this.#connecting === connecting) this.#connecting = undefined
-      })
+      }
+      const connecting = Promise.resolve().then(() => open(this.#settings.socket, gone))
+      connecting.then(() => { this.#warned = false }, gone)
       this.#connecting = connecting
-      connecting.then(() => { this.#warned = false }, () => {})
     }
     return this.#connecting
   }
 }
 
-/** A connection to an engine that has introduced itself. Rejects with Unreachable. `closed` is called at its end. */
-async function open(path, closed) {
-  const connection = new Connection(path, closed)
+/** A connection to an engine that has introduced itself. Rejects with Unreachable. `gone` is called at its end. */
+async function open(path, gone) {
+  const until = Date.now() + HANDSHAKE_MS
+  for (;;) {
+    try {
+      return await greet(new Connection(path, gone))
+    } catch (error) {
+      const busy = error?.message === 'EAGAIN' && Date.now() < until
+      if (!busy) throw new Unreachable(`no engine at ${path} (${error?.message})`)
+      await sleep(RETRY_MS)
+    }
+  }
+}
+
+async function greet(connection) {
   try {
     const params = { protocol: PROTOCOL, client: { name: 'javascript' } }
     const { protocol, limits } = await connection.ask('initialize', params, HANDSHAKE_MS)
-    if (protocol !== PROTOCOL || typeof limits !== 'object') throw new Error('what answered is no engine')
-    connection.patience = limits.askTimeout === null ? Infinity : limits.askTimeout * 1_000 + PATIENCE_MS
-    if (Number.isNaN(connection.patience)) throw new Error('what answered is no engine')
+    const seconds = limits?.askTimeout
+    if (protocol !== PROTOCOL || (seconds !== null && typeof seconds !== 'number')) throw new Error(NO_ENGINE)
+    connection.patience = seconds === null ? Infinity : seconds * 1_000 + PATIENCE_MS
     return connection
   } catch (error) {
     connection.end()
-    throw new Unreachable(`no engine at ${path} (${error?.message})`)
+    throw error
   }
 }
 
@@ -194,15 +224,15 @@ class Connection {
   /** Ids of the agents that were introduced on it. */
   introduced = new Set()
   #socket
-  #closed
+  #gone
   #asked = new Map()
   #number = 0
   #parts = []
   #size = 0
   #why = 'end of file'
 
-  constructor(path, closed) {
-    this.#closed = closed
+  constructor(path, gone) {
+    this.#gone = gone
     this.#socket = connect({ path })
     this.#socket.setEncoding('utf8')
     this.#socket.on('data', (text) => this.#hear(text))
@@ -237,6 +267,12 @@ class Connection {
 
   end() {
     this.#socket.destroy()
+    this.#over()
+  }
+
+  /** Ends it once what was said has been written. */
+  leave() {
+    this.#socket.end(() => this.#socket.destroy())
     this.#over()
   }
 
@@ -280,7 +316,7 @@ class Connection {
   }
 
   #distrust() {
-    this.#why = 'what answered is no engine'
+    this.#why = NO_ENGINE
     this.end()
   }
 
@@ -294,7 +330,7 @@ class Connection {
   }
 
   #over() {
-    this.#closed()
+    this.#gone()
     for (const id of [...this.#asked.keys()]) this.#finish(id)?.reject(new Lost(this.#why))
   }
 }
