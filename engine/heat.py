@@ -10,6 +10,7 @@ from engine.protocol import AgentStatus, AskState, Heat, ServerInfo, Status
 from engine.turn import telling
 
 HOTTEST = 5
+LISTED = 20
 IDLE_AFTER = 60.0
 """Seconds without a word from an agent after which it is called idle."""
 
@@ -42,8 +43,8 @@ def _agent(agent: AgentSnapshot, waiting: int, now: float, fail_limit: float) ->
         waiting=waiting,
         last_seen=agent.last_seen,
         hottest=hottest(agent, fail_limit),
-        exemptions=agent.exemptions,
-        refusals=tuple(refusal.fingerprint for refusal in agent.refusals),
+        exemptions=agent.exemptions[:LISTED],
+        refusals=tuple(refusal.fingerprint for refusal in agent.refusals[:LISTED]),
     )
 
 

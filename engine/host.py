@@ -74,6 +74,7 @@ class Host:
         self._announce = announce
         self._listeners = tuple(listeners)
         self._adjust = adjust
+        self._early: list[BoundedFeed] = []
         self._thread: threading.Thread | None = None
         self._lock = threading.Lock()
         self._calls: set[Future[Any]] = set()
@@ -129,12 +130,15 @@ class Host:
         return _LocalOperator(self)
 
     def subscribe(self) -> BoundedFeed:
-        """Watch without being an operator."""
+        """Watch without being an operator; who subscribes before the start misses nothing that comes with it."""
         feed = BoundedFeed(
             lambda behind: self._post(lambda desk: desk.resync(behind)),
             closed=lambda closed: self._post(lambda desk: desk.unsubscribe(closed)),
         )
-        self.call(lambda desk: desk.subscribe(feed))
+        if self._thread is None:
+            self._early.append(feed)
+        else:
+            self.call(lambda desk: desk.subscribe(feed))
         return feed
 
     def call(self, action: Callable[[Desk], Given]) -> Given:
@@ -188,16 +192,19 @@ class Host:
         loaded, path, config = self._loaded, self.socket, self._adjust(self._loaded.config)
         desk = Desk(config, config_source=loaded.source, listeners=self._listeners)
         asyncio.get_running_loop().set_exception_handler(lambda _, context: _report_fault(desk, context))
+        for feed in self._early:
+            desk.subscribe(feed)
         operator_path = operator_socket_path(path) if self._announce else None
         hook = self._hook or Hooks()
         async with contextlib.AsyncExitStack() as ending:
+            record = ending.enter_context(contextlib.ExitStack())  # closed last: what ends is recorded, too
             server = Server(desk, path, hook=hook, operator_path=operator_path, announce=self._announce)
             ending.push_async_callback(server.stop)
             http = _http_hooks(desk, hook, self._http)
             if http:
                 ending.push_async_callback(http.stop)
             if self._journal:
-                ending.callback(_remember(desk, self._journal).close)
+                record.callback(_remember(desk, self._journal).close)
             desk.reconfigure(config, loaded.source, loaded.warnings)
             ending.callback(desk.close, GONE)
             if loaded.sources.files:

@@ -17,7 +17,7 @@ from msgspec import Struct, UnsetType
 
 from engine.events import Snapshot
 from engine.feed import BoundedFeed
-from engine.frames import Lines, encode_request
+from engine.frames import Lines, Overlong, encode_request
 from engine.operator import Answer, AskNotOpenError
 from engine.operator_protocol import (
     AnswerAsk,
@@ -39,6 +39,8 @@ from engine.protocol import PROTOCOL, Done, ErrorBody, ErrorCode, RequestId, Res
 ANSWER_SECONDS = 10.0
 """How long the engine may take to answer; it takes milliseconds unless it is stopped or stuck."""
 CHUNK = 256 * 1024
+LINE_LIMIT = 512 * 1024 * 1024
+"""Bytes of a line that is read; the snapshot of ten thousand busy agents has tens of millions."""
 GONE = "The engine has gone."
 
 Given = TypeVar("Given", bound=Struct)
@@ -206,7 +208,7 @@ class _Wire:
     def __init__(self, connected: socket.socket) -> None:
         self.seals: Seals | None = None
         self._socket = connected
-        self._lines = Lines()
+        self._lines = Lines(LINE_LIMIT)
         self._ready: deque[bytes] = deque()
         self._lock = threading.Lock()
 
@@ -225,7 +227,10 @@ class _Wire:
                 raise
             if not data:
                 raise EOFError("it hung up")
-            self._ready.extend(line for line in self._lines.feed(data) if isinstance(line, bytes))
+            lines = self._lines.feed(data)
+            if any(isinstance(line, Overlong) for line in lines):
+                raise EOFError("it sent a message too long to be one")
+            self._ready.extend(line for line in lines if isinstance(line, bytes))
         line = self._ready.popleft()
         return line if self.seals is None else self.seals.open(line)
 

@@ -288,7 +288,9 @@ class Heat(Struct, frozen=True, rename={"fingerprint": "fp"}):
 
 
 class AgentStatus(Struct, frozen=True):
-    """``waiting`` counts the calls that wait for the operator. ``hottest`` is nearest its cap first, at most 5."""
+    """``waiting`` counts the calls that wait for the operator. ``hottest`` is nearest its cap first, at most 5;
+    of exemptions and refusals there are at most 20.
+    """
 
     agent: str
     parent: str

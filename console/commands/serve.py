@@ -89,10 +89,11 @@ def serve(
 
     announce = tokens.put if terminal else None
     host = Host(loaded, socket=where, journal=record, http=http, announce=announce, adjust=adjust)
+    feed = host.subscribe()
     try:
         with _stopped_by_signals(), host:
             _say(_beginning(where, record, attachable=terminal is not None))
-            _follow(host.subscribe(), tokens, terminal)
+            _follow(feed, tokens, terminal)
     except _StoppedError:
         _say(["Stopped."])
     except (EngineRunningError, PathError, SocketError) as error:

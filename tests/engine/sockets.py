@@ -155,6 +155,23 @@ def served(*options: str, directory: Path, **how: Any) -> Iterator[tuple[subproc
         process.communicate()
 
 
+def printed(process: subprocess.Popen[str], text: str) -> str:
+    """What a process printed until ``text`` was in it."""
+    assert process.stdout
+    descriptor = process.stdout.fileno()
+    os.set_blocking(descriptor, False)
+    found = b""
+
+    def enough() -> bool:
+        nonlocal found
+        with contextlib.suppress(BlockingIOError):
+            found += os.read(descriptor, 1 << 16)
+        return text.encode() in found
+
+    until(enough, f"{text!r} was printed")
+    return found.decode()
+
+
 def gate_open(wire: Wire, command: str = "make", cap: int = 12) -> None:
     """Bring the wire's agent to where its next call of this command meets the gate."""
     for number in range(cap - 1):

@@ -50,6 +50,18 @@ def test_what_keeps_it_from_starting_is_raised_where_it_was_started() -> None:
         Host(socket=Path("/tmp/rtb-never-made/" + "x" * 200)).start()
 
 
+def test_one_who_subscribes_before_the_start_sees_all_of_it() -> None:
+    with short_directory() as directory:
+        host = Host(socket=directory / "e.sock")
+        feed = host.subscribe()
+        assert feed.drain() == []
+        with host, Wire(host.socket, "a") as wire:
+            wire.decide("c", command="ls")
+            kinds = [type(event).__name__ for event in feed.drain()]
+        assert kinds[0] == "Snapshot"
+        assert kinds[-2:] == ["AgentStarted", "CallSeen"]
+
+
 def test_a_stopped_engine_is_gone_for_whoever_asks() -> None:
     with hosted() as (host, _):
         feed = host.subscribe()
@@ -119,7 +131,8 @@ def test_a_journal_is_written_and_the_next_engine_goes_on_where_this_one_stopped
             assert wire.decide("refused", command="make")["outcome"] == "unattended"
         with Host(**where) as host, Wire(host.socket, "a") as wire:
             (agent,) = host.call(Desk.snapshot).agents
-            assert (agent.agent, agent.calls, agent.counts["cmd:make:make"]) == ("a", 12, 12)
+            told = [event for event in host.subscribe().drain() if isinstance(event, Notice)]
+            assert (agent.agent, agent.calls, agent.counts["cmd:make:make"]) == ("a", 12, 12), told
             assert {refusal.outcome for refusal in agent.refusals} == {"unattended"}
             host.operator()
             assert host.call(Desk.snapshot).agents[0].refusals == ()

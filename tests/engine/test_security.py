@@ -26,7 +26,19 @@ from engine.paths import operator_socket_path
 from engine.proof import ALPHABET, SealBrokenError, Seals, new_nonce, new_token, prove, typed_token
 from engine.protocol import ErrorCode
 from tests.console.terminal import Terminal
-from tests.engine.sockets import BREAKER, DEADLINE, ROOT, Wire, frame, gate_open, hosted, served, short_directory, until
+from tests.engine.sockets import (
+    BREAKER,
+    DEADLINE,
+    ROOT,
+    Wire,
+    frame,
+    gate_open,
+    hosted,
+    printed,
+    served,
+    short_directory,
+    until,
+)
 
 TOKEN = re.compile(r"\b(?:[a-z0-9]{4}-){5}[a-z0-9]{4}\b")
 
@@ -361,12 +373,10 @@ def test_without_a_terminal_no_token_is_made() -> None:
         with served("--no-journal", directory=directory) as (process, path), Wire(path, "a") as wire:
             assert wire.decide("c", command="ls") == {"decision": "allow"}
             assert not operator_socket_path(path).exists()
-            assert process.stdout
-            out = [process.stdout.readline() for _ in range(3)]
+            out = printed(process, "nobody can attach")
             process.send_signal(signal.SIGTERM)
-            out += process.communicate(timeout=DEADLINE)
-        assert "nobody can attach" in out[2]
-        assert not any(map(TOKEN.search, out))
+            out += process.communicate(timeout=DEADLINE)[0]
+        assert not TOKEN.search(out)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")

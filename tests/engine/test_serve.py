@@ -16,7 +16,7 @@ import pytest
 from engine.operator_client import connect
 from engine.paths import operator_socket_path
 from tests.console.terminal import Terminal
-from tests.engine.sockets import BREAKER, DEADLINE, ROOT, Wire, gate_open, served, short_directory, until
+from tests.engine.sockets import BREAKER, DEADLINE, ROOT, Wire, gate_open, printed, served, short_directory, until
 
 
 def status(path: Path, *options: str) -> subprocess.CompletedProcess[str]:
@@ -36,12 +36,12 @@ def run(*options: str, directory: Path) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_it_says_where_it_listens_and_stops_cleanly(how: signal.Signals) -> None:
-    with short_directory() as directory, served("--no-journal", directory=directory) as (process, path):
+    heeding = {"preexec_fn": lambda: signal.signal(how, signal.SIG_DFL)}  # whatever the tests themselves ignore
+    with short_directory() as directory, served("--no-journal", directory=directory, **heeding) as (process, path):
         with Wire(path, "a") as wire:
             gate_open(wire)
             assert wire.decide("refused", command="make")["outcome"] == "unattended"
-            assert process.stdout
-            out = process.stdout.readline()
+            out = printed(process, "Agents:")
             process.send_signal(how)
             more, err = process.communicate(timeout=DEADLINE)
             out += more
@@ -52,17 +52,34 @@ def test_it_says_where_it_listens_and_stops_cleanly(how: signal.Signals) -> None
         assert not path.with_name("e.sock.lock").exists()
 
 
+def test_a_hang_up_that_is_ignored_stays_ignored() -> None:
+    """As under nohup."""
+    ignoring = {"preexec_fn": lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN)}
+    with short_directory() as directory, served("--no-journal", directory=directory, **ignoring) as (process, path):
+        printed(process, "Agents:")
+        process.send_signal(signal.SIGHUP)
+        with Wire(path, "a") as wire:
+            assert wire.decide("c", command="ls") == {"decision": "allow"}
+        assert process.poll() is None
+
+
+def test_a_harness_is_served() -> None:
+    with short_directory() as directory, served("--no-journal", directory=directory) as (_, path), Wire(path) as wire:
+        wire.ask("initialize", protocol=1)
+        payload = json.loads((ROOT / "tests/data/captures/claude-code/PreToolUse.Bash.json").read_text())
+        answers = [wire.ask("harness/hook", harness="claude-code", payload=payload)["result"] for _ in range(12)]
+        assert answers[0] == {"stdout": "", "exit": 0}
+        assert "REPEAT_TOOL_BLOCKED" in answers[11]["stdout"]
+
+
 def test_it_prints_what_happens_and_no_escape_sequence_of_an_agents() -> None:
     with short_directory() as directory, served("--no-journal", directory=directory) as (process, path):
         with Wire(path, "evil\x1b]0;owned\x07") as wire:
             gate_open(wire, "make \x1b[2J")
             wire.decide("refused", command="make \x1b[2J")
-        assert process.stdout
-        printed = ""
-        while "refusal 1" not in printed:
-            printed += process.stdout.readline()
-        assert "SUMMARIZE" in printed
-        assert "\x1b" not in printed
+        out = printed(process, "refusal 1")
+        assert "SUMMARIZE" in out
+        assert "\x1b" not in out
 
 
 def test_a_journal_is_recovered_from() -> None:
@@ -192,7 +209,10 @@ def test_the_shell_example_loops_until_it_is_refused() -> None:
         )
         lines = found.stdout.splitlines()
         heads = [line for line in lines if not line.startswith(" ")]
-        assert heads == [*(f"{n}: ran, exit code 0" for n in range(1, 12)), *(f"{n}: refused" for n in range(12, 15))]
+        assert heads == [
+            *(f"{n}: ran, exit code 0" for n in range(1, 12)),
+            *(f"{n}: refused" for n in range(12, 15)),
+        ], found
         assert sum("CONVERGENCE_CHECK" in line for line in lines) == 2
         assert sum("REPEAT_TOOL_BLOCKED" in line for line in lines) == 3
         assert (found.returncode, found.stderr) == (0, "")

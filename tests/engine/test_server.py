@@ -76,7 +76,7 @@ def test_another_protocol_is_refused_with_the_one_that_is_spoken(engine: Path) -
         frame("operator/answer", 1, ask="ask-1", answer="approved"),
         frame("call/decide", 1, id=3, tool="t"),
         frame("call/settle", 1),
-        frame("harness/hook", 1, harness="claude-code", payload={}),
+        frame("harness/hook", 1, harness="no-such-harness", payload={}),
         b'{"jsonrpc":"2.0","id":1,"method":"call/decide","params":' + b"[" * 100_000 + b"\n",
         b"x" * (FRAME_LIMIT + 1) + b"\n",
     ],
