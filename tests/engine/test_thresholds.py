@@ -64,9 +64,9 @@ def test_the_notes_are_what_a_turn_does(window: int, cap: float, warn: int, summ
         if turn.hits([measure], None):
             happened.add("limits.exact")
             break
-        if turn.stage([measure], summarize):
+        if turn.reached([measure], {summarize: "summarize"}):
             happened.add("summarizeAt")
-        elif turn.stage([measure], warn):
+        elif turn.reached([measure], {warn: "warn"}):
             happened.add("warnAt")
         turn.commit([measure.fingerprint])
     config = {"window": window, "warnAt": warn, "summarizeAt": summarize, "limits": {**OFF, "exact": cap}}
