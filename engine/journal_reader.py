@@ -9,8 +9,9 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
+from typing import BinaryIO
 
 from msgspec import Struct
 
@@ -81,8 +82,9 @@ def follow(path: Path, *, stop: threading.Event | None = None, backlog: bool = T
 
 
 def _follow(tail: _Tail, changes: Iterator[None]) -> Iterator[Event | Damaged]:
-    for _ in changes:
-        yield from tail.news()
+    with closing(tail):
+        for _ in changes:
+            yield from tail.news()
 
 
 def _changes(path: Path, stop: threading.Event) -> Iterator[None]:
@@ -135,6 +137,11 @@ class _Tail:
                     yield from self._file.leave()
                 yield from self._begin(part).news()
 
+    def close(self) -> None:
+        """Let go of the file that is open."""
+        if self._file:
+            self._file.close()
+
     def _begin(self, part: Part) -> _GrowingFile:
         self._part = part
         self._file = _GrowingFile(part.events)
@@ -148,16 +155,24 @@ class _Tail:
 
 
 class _GrowingFile:
-    """A file that is being appended to. Only whole lines are taken."""
+    """A file that is being appended to. Only whole lines are taken.
+
+    It is held open between two looks: the number of a file that is removed could at once be that of its successor,
+    and then the successor would be read on from where the other was left.
+    """
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._begin()
-
-    def _begin(self) -> None:
+        self._held: BinaryIO | None = None
         self._offset = 0
         self._line = 0
-        self._identity: tuple[int, int] | None = None
+
+    def _begin(self, file: BinaryIO) -> None:
+        if self._held:
+            self._held.close()
+        self._held = file
+        self._offset = 0
+        self._line = 0
 
     def skip(self) -> None:
         """Leave out what is there."""
@@ -166,11 +181,8 @@ class _GrowingFile:
 
     def news(self) -> Iterator[Event | Damaged]:
         """What whole lines came. A file that is gone, or cannot be read just now, has none."""
-        with suppress(OSError), self._path.open("rb") as file:
-            found = os.fstat(file.fileno())
-            if (found.st_dev, found.st_ino) != self._identity or found.st_size < self._offset:
-                self._begin()
-                self._identity = (found.st_dev, found.st_ino)
+        with suppress(OSError):
+            file = self._current()
             file.seek(self._offset)
             before = self._line
             for number, line in lines_of(file):
@@ -179,11 +191,29 @@ class _GrowingFile:
                 self._offset, self._line = file.tell(), before + number
                 yield _event(line, self._path, self._line)
 
+    def _current(self) -> BinaryIO:
+        """The file that stands at the path now. Raises OSError."""
+        file = self._path.open("rb")
+        found = os.fstat(file.fileno())
+        if self._held and os.path.samestat(found, os.fstat(self._held.fileno())) and found.st_size >= self._offset:
+            file.close()
+        else:
+            self._begin(file)
+        assert self._held  # noqa: S101 - for the type checker: it was held, or begun just now
+        return self._held
+
     def leave(self) -> Iterator[Damaged]:
         """What remains of a line that nobody will finish."""
         with suppress(OSError):
             if self._path.stat().st_size > self._offset:
                 yield Damaged(self._path, self._line + 1, _NO_END, torn=True)
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the file."""
+        if self._held:
+            self._held.close()
+        self._held = None
 
 
 # -- the past -------------------------------------------------------------------------------------------------
