@@ -17,7 +17,10 @@ DEPTH = 100
 _GAP = re.compile(r"(?:[ \t\r\n]++|//[^\r\n]*+|/\*(?:[^*]|\*(?!/))*+\*/)*+")
 _STRING = re.compile(r'"(?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*+"')
 _SCALAR = re.compile(r"-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?(?:[eE][+-]?[0-9]++)?|true\b|false\b|null\b")
-_SAME_LINE = re.compile(r"(?:[ \t]*+(?:/\*(?:[^*\r\n]|\*(?!/))*+\*/|//[^\r\n]*+))*+")
+_BLOCKS = r"(?:[ \t]*+/\*(?:[^*\r\n]|\*(?!/))*+\*/)*+"
+_SAME_LINE = re.compile(_BLOCKS + r"(?:[ \t]*+//[^\r\n]*+)?")
+_WITHIN_LINE = re.compile(_BLOCKS)
+"""Comments that follow a value on its line; within a line that goes on, those that end before the line does."""
 
 Kind = Literal["object", "array", "value"]
 
@@ -179,7 +182,7 @@ def append(text: str, place: Place, value: Any, style: Style, key: str = "") -> 
     piece = (f"{json.dumps(key, ensure_ascii=False)}: " if key else "") + _dumped(value, style, depth + 1)
     last = container.children[-1] if container.children else None
     after = container.start + 1 if last is None else last.end if last.comma is None else last.comma + 1
-    same_line = _SAME_LINE.match(text, after)
+    same_line = (_SAME_LINE if style.indent else _WITHIN_LINE).match(text, after)
     here = same_line.end() if same_line else after
     lead = " " if last else ""
     if style.indent:

@@ -31,6 +31,12 @@ LOOKS = (0.0, 0.02, 0.08)
 OUTPUT_HEAD = 400
 
 _EXITED = re.compile(r"(?:^|\n)(?:Process exited with code|Exit code:) (-?\d{1,10})(?:\n|$)")
+_STATUSES = {
+    "completed": Result(),
+    "failed": Result(is_error=True),
+    "declined": Result(is_error=True, error_code="ABORTED"),
+    "interrupted": Result(is_error=True, error_code="ABORTED"),
+}
 _decoder = msgspec.json.Decoder()
 
 
@@ -107,8 +113,4 @@ def _ending(payload: dict[str, Any], call: str) -> Result | None:
 def _of_status(code: object, status: object) -> Result | None:
     if isinstance(code, int) and not isinstance(code, bool):
         return Result(value={"exitCode": code})
-    if status in {"failed", "error"}:
-        return Result(is_error=True)
-    if status in {"declined", "interrupted", "cancelled"}:
-        return Result(is_error=True, error_code="ABORTED")
-    return Result() if status == "completed" else None
+    return _STATUSES.get(status) if isinstance(status, str) else None

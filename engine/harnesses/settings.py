@@ -104,7 +104,10 @@ def _without_one(text: str, is_ours: IsOurs, kept: frozenset[str]) -> str | None
 def _cut(text: str, containers: tuple[Node, ...], children: tuple[Child, ...], kept: frozenset[str]) -> str:
     """Take out the last of these, each in its container; or the outermost that holds nothing else and is not kept."""
     level = len(containers) - 1
-    while level and len(containers[level].children) == 1 and children[level - 1].key not in kept:
+    while level and len(containers[level].children) == 1:
+        around = children[level - 1]
+        if containers[level - 1].kind == "object" and around.key in kept:
+            break
         level -= 1
     container = containers[level]
     index = next(index for index, child in enumerate(container.children) if child.start == children[level].start)
