@@ -71,7 +71,7 @@ def secrets_in(text: str) -> Iterator[Span]:
     lower = text.lower()
     if len(lower) != len(text):  # a few letters are longer in lower case, and then places would not agree
         lower = "".join(letter.lower() if letter.isascii() else letter for letter in text)
-    search = _signs_of(tuple(family for family in _FAMILIES if family in lower)).search
+    search = _signs_of(_families_in(text, lower)).search
     at = 0
     while sign := search(lower, at):
         start, at = sign.span()
@@ -85,13 +85,17 @@ def secrets_in(text: str) -> Iterator[Span]:
 
 # -- readers --------------------------------------------------------------------------------------------------
 
-_QUOTE = re.compile(r"\\{0,15}[\"'`]")
-_ASSIGNED = re.compile(r"(?P<closed>\\{0,15}[\"'`])?[ \t]*+(?:=>|=(?![=~])|:(?![:=]|//))[ \t]*+")
-_NEXT_WORD = re.compile(r"[ \t]++(?!-)|\\{0,15}[\"'],[ \t]*+(?=\\{0,15}[\"'][^-])")
+_QUOTE = re.compile(r"'\\{1,15}''|'\\{0,15}\"'\\{0,15}\"'|\\{0,15}[\"'`]")
+"""As it is written, escaped, or inside single quotes of a command line (``'\\''``)."""
+_CLOSED = r"\\{0,15}[\"'`]|%2[27]"
+_ASSIGNS = r"(?:[ \t]|\\t|%20)*+(?:=>|=(?![=~])|:(?![:=]|//)|%3[ADad])"
+_ASSIGNED = re.compile(rf"(?P<closed>{_CLOSED})?{_ASSIGNS}(?:[ \t]|\\t|%20)*+")
+"""Escaped as in a URL, too: ``?to=https%3A%2F%2Fe.com%3Ftoken%3Dx``, ``?q=%22token%22:%22x%22``."""
+_NEXT_WORD = re.compile(r"(?:[ \t]|\\t)++(?!-)|\\{0,15}[\"'],[ \t]*+(?=\\{0,15}[\"'][^-])")
 _BARE_VALUE = re.compile(r"(?:[^\s\"'`&;|\\]|\\++[^\s\"'nrt\\])++")
 _REST_OF_LINE = re.compile(r"(?:[^\r\n\"'`\\]|\\++[^\r\nrn\"'`\\])++")
 _SCHEME = re.compile(r"(?:bearer|basic|token|digest|negotiate|apikey|bot|aws4-hmac-sha256)[ \t]++", re.IGNORECASE)
-_FLAG = re.compile(r"(?:^|[\s\"'`,(=])--?[\w-]*$")
+_FLAG = re.compile(r"(?:^|[\s\"'`,(=]|\\[bfnrt])--?[\w-]*$")
 _QUERY_NAME = re.compile(r"[?&][\w.%-]*$")
 _FLAG_CHARS = 64
 
@@ -142,8 +146,7 @@ def _after_header(text: str, start: int, end: int) -> Span | None:
 def _value(text: str, at: int) -> Span | None:
     quote = _QUOTE.match(text, at)
     if quote:
-        start = quote.end()
-        return _secret(text, start, _closing_quote(text, start, quote[0][-1], len(quote[0]) - 1), _VARIABLE)
+        return _secret(text, quote.end(), _end_of_quoted(text, quote), _VARIABLE)
     return _bare_value(text, at)
 
 
@@ -168,6 +171,15 @@ def _secret(text: str, start: int, end: int, reference: re.Pattern[str] = _REFER
         if value.lower().rstrip(",;:)]}") in _NO_SECRETS or reference.fullmatch(value):
             return end, end
     return start, end
+
+
+def _end_of_quoted(text: str, opening: re.Match[str]) -> int:
+    """Where a quoted text ends; never later than the text around it."""
+    quote = opening[0]
+    if quote[0] == quote[-1] and len(quote) > 1:
+        found = text.find(quote, opening.end())
+        return found if found >= 0 else len(text)
+    return _closing_quote(text, opening.end(), quote[-1], len(quote) - 1)
 
 
 def _closing_quote(text: str, at: int, quote: str, slashes: int) -> int:
@@ -229,16 +241,18 @@ def _credentials(text: str, start: int, end: int) -> Span | None:
 _USER_GAP = re.compile(r"\\{0,15}[\"'],[ \t]*+|[ \t]*+=?")
 _URL_SCHEME = re.compile(r"[A-Za-z]{1,12}+://")
 _BEFORE_FLAG = " \t\n\r\"'`,("
+_BLANKS_IN_JSON = frozenset({"\\b", "\\f", "\\n", "\\r", "\\t"})
+"""A line break as JSON writes it: its letter belongs to no word."""
 
 
 def _after_user(text: str, start: int, end: int) -> Span | None:
     """``-u user:password``, ``-su "user:password"``, ``--user=user:password``."""
-    if text[start - 1 : start] not in _BEFORE_FLAG:
+    if text[start - 1 : start] not in _BEFORE_FLAG and text[max(0, start - 2) : start] not in _BLANKS_IN_JSON:
         return None
     at = _end_of(_USER_GAP, text, end)
     quote = _QUOTE.match(text, at)
     at = quote.end() if quote else at
-    stop = _closing_quote(text, at, quote[0][-1], len(quote[0]) - 1) if quote else _end_of_bare(text, at)
+    stop = _end_of_quoted(text, quote) if quote else _end_of_bare(text, at)
     if not _COLON.search(text, at + 1, stop) or _URL_SCHEME.match(text, at, stop):
         return None
     return _credentials(text, at, stop)
@@ -290,7 +304,9 @@ def _end_of(pattern: re.Pattern[str], text: str, at: int) -> int:
 
 def _continues_word(text: str, start: int) -> bool:
     before = text[start - 1 : start]
-    return before.isalnum() or before in {"_", "-"}
+    if before.isalnum():
+        return text[max(0, start - 2) : start] not in _BLANKS_IN_JSON
+    return before in {"_", "-"}
 
 
 _READERS: dict[str, Reader] = {
@@ -307,19 +323,35 @@ _READERS: dict[str, Reader] = {
 _USER_FLAGS = r"-[a-z]{1,6}u(?=[\s\"'\\])"
 """A sign with many spellings: ``-su user:password``."""
 
-_BEHIND: dict[Reader, str] = dict.fromkeys((_after_name, _after_pass, _after_header), r"(?=[ \t=:\\\"'`])")
-"""What can stand behind a name that tells something: not the rest of a longer word, as in ``token_count``."""
-
-_FAMILIES = (
-    *("key", "token", "secret", "pass", "auth", "cookie", "credential", "://"),
-    *("-", "gh", "github_pat_", "xox", "npm_", "hf_", "akia", "asia", "aiza", "eyj"),
+_NAMED: dict[Reader, str] = dict.fromkeys(
+    (_after_name, _after_pass, _after_header),
+    rf"NAME(?:(?=(?:{_CLOSED})?{_ASSIGNS})|(?<=[\w-]NAME)(?=[ \t\\\"']))",
 )
-"""What each sign holds one of. A text has few of these, and a pattern of few signs is found four times as fast."""
+"""What is around a name that tells something: an assignment behind, or perhaps a flag before. In most texts these
+names are words of prose, and the pattern steps over them in a tenth of the time that a reader would take."""
+
+_NAME_FAMILIES = ("key", "token", "secret", "pass", "auth", "cookie", "credential")
+
+
+def _families_in(text: str, lower: str) -> tuple[str, ...]:
+    """What each sign holds one of. A text has few of these, and a pattern of few signs is found four times as fast."""
+    families = [family for family in _NAME_FAMILIES if family in lower]
+    if "@" in text:
+        families.append("://")
+    if "-" in text and (_SIGN_WITH_DASH.search(lower) or "-----begin" in lower):
+        families += ("-", "xox")
+    if "_" in text and _SIGN_WITH_UNDERSCORE.search(lower):
+        families.append("_")
+    if "A" in text:
+        families += ("akia", "asia", "aiza")
+    if "J" in text:
+        families.append("eyj")
+    return tuple(families)
 
 
 @lru_cache(maxsize=256)
 def _signs_of(families: tuple[str, ...]) -> re.Pattern[str]:
     """The signs that a text with just these families can have, the longest first where several begin alike."""
-    signs = [sign for sign in _READERS if any(family in sign for family in families)]
-    patterns = [re.escape(sign) + _BEHIND.get(_READERS[sign], "") for sign in sorted(signs, key=len, reverse=True)]
+    signs = sorted((sign for sign in _READERS if any(family in sign for family in families)), key=len, reverse=True)
+    patterns = [_NAMED.get(_READERS[sign], "NAME").replace("NAME", re.escape(sign)) for sign in signs]
     return re.compile("|".join([*patterns, _USER_FLAGS] if "-" in families else patterns or ["(?!)"]))
