@@ -130,6 +130,10 @@ class Lines(Inked, ScrollView, can_focus=True):
         self._keys_drawn.clear()
 
     def on_resize(self) -> None:
+        self.resized()
+
+    def resized(self) -> None:
+        """It has another size now. (A handler of events is called for each class that has one, this is not.)"""
         self._keys_drawn.clear()
         self.recount()
 

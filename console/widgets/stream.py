@@ -116,6 +116,11 @@ class StreamList(Lines):
         if self.following:
             self._to_end()
 
+    def resized(self) -> None:
+        super().resized()
+        if self.following:
+            self._to_end()
+
     def action_follow(self) -> None:
         """Go to the newest line and stay there."""
         self.following = True
