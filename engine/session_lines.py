@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, BinaryIO
+
+import msgspec
 
 LINE_BYTES = 16 * 1024 * 1024
 """A longer line is passed over: no tool's output that an agent could read is so long."""
@@ -57,6 +59,28 @@ def object_of(raw: bytes) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise UnreadableLineError("JSON, but not an object")
     return found
+
+
+def converted(found: Mapping[str, Any], form: Any) -> Any:
+    """An object as this msgspec form. Raises UnreadableLineError."""
+    try:
+        return msgspec.convert({name: value for name, value in found.items() if _is_encodable(name)}, form)
+    except UnicodeEncodeError:
+        raise UnreadableLineError("the name of a field in it holds half a character") from None
+    except (msgspec.ValidationError, RecursionError) as error:
+        raise UnreadableLineError(_worded(str(error))) from None
+
+
+def _is_encodable(name: str) -> bool:
+    """Whether a name is whole: half a surrogate pair makes it none that is known here."""
+    return name.isascii() or name.encode("utf-8", "ignore").decode() == name
+
+
+def _worded(problem: str) -> str:
+    """``Expected `str`, got `int` - at `$.tool` `` as ``tool: expected `str`, got `int` ``."""
+    words, at, place = problem.partition(" - at ")
+    words = words[:1].lower() + words[1:]
+    return f"{place.strip('`').removeprefix('$.')}: {words}" if at else words
 
 
 def _loads(text: str) -> Any:

@@ -38,7 +38,7 @@ from engine.session_items import (
     Unknown,
     moment_of,
 )
-from engine.session_lines import HEAD_BYTES, LINE_BYTES, UnreadableLineError, lines_of, looks_like, object_of
+from engine.session_lines import HEAD_BYTES, LINE_BYTES, UnreadableLineError, converted, lines_of, looks_like, object_of
 from engine.verdicts import Outcome
 
 DEFAULT_AGENT = "agent"
@@ -140,7 +140,8 @@ _PASSED_OVER = ("exempted", "refused", "config", "notice", "snapshot", "checkpoi
 _passed_over = tuple(msgspec.defstruct(f"_{tag}", [], tag_field="type", tag=tag) for tag in _PASSED_OVER)
 _Wire: Any = Union[(_Call, _Result, _Turn, _Agent, *Recalled.__args__, *_passed_over)]
 _decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(_Wire)
-_KNOWN = frozenset(form.__struct_config__.tag for form in _Wire.__args__)
+KNOWN_TYPES = frozenset(form.__struct_config__.tag for form in _Wire.__args__)
+"""The types of lines that a session may have, a journal's own included."""
 
 
 def _wire_of(raw: bytes) -> Any:
@@ -154,26 +155,9 @@ def _wire_of(raw: bytes) -> Any:
     kind = found.get("type")
     if not isinstance(kind, str):
         raise UnreadableLineError("it has no `type`")
-    if kind not in _KNOWN:
+    if kind not in KNOWN_TYPES:
         raise LookupError(kind)
-    try:
-        return msgspec.convert({name: value for name, value in found.items() if _is_encodable(name)}, _Wire)
-    except UnicodeEncodeError:
-        raise UnreadableLineError("the name of a field in it holds half a character") from None
-    except (msgspec.ValidationError, RecursionError) as error:
-        raise UnreadableLineError(_worded(str(error))) from None
-
-
-def _is_encodable(name: str) -> bool:
-    """Whether a name is whole: half a surrogate pair makes it none that is known here."""
-    return name.isascii() or name.encode("utf-8", "ignore").decode() == name
-
-
-def _worded(problem: str) -> str:
-    """``Expected `str`, got `int` - at `$.tool` `` as ``tool: expected `str`, got `int` ``."""
-    words, at, place = problem.partition(" - at ")
-    words = words[:1].lower() + words[1:]
-    return f"{place.strip('`').removeprefix('$.')}: {words}" if at else words
+    return converted(found, _Wire)
 
 
 # -- from forms to items ------------------------------------------------------------------------------------------
