@@ -78,7 +78,7 @@ def follow(path: Path, *, stop: threading.Event | None = None, backlog: bool = T
     ``backlog`` False leaves out what is there at the time of this call. What is not there yet is waited for; a
     file that is cut or replaced is read from its new beginning. Ends when ``stop`` is set, within ``LOOK_SECONDS``.
     """
-    return _follow(_Tail(path, from_end=not backlog), _changes(path, stop or threading.Event()))
+    return _follow(_Tail(path, from_end=not backlog), changes(path, stop or threading.Event()))
 
 
 def _follow(tail: _Tail, changes: Iterator[None]) -> Iterator[Event | Damaged]:
@@ -87,7 +87,7 @@ def _follow(tail: _Tail, changes: Iterator[None]) -> Iterator[Event | Damaged]:
             yield from tail.news()
 
 
-def _changes(path: Path, stop: threading.Event) -> Iterator[None]:
+def changes(path: Path, stop: threading.Event) -> Iterator[None]:
     """Comes round at once, then whenever the path may have changed, and every ``LOOK_SECONDS`` anyhow."""
     yield
     from watchfiles import watch  # noqa: PLC0415 - an engine that starts and recovers has no use for it
