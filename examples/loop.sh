@@ -16,8 +16,11 @@ trap 'rm -rf "$pipes"' EXIT
 mkfifo "$pipes/asked" "$pipes/answered"
 if command -v socat >/dev/null; then
     socat - "UNIX-CONNECT:$socket" <"$pipes/asked" >"$pipes/answered" &
-else
+elif command -v nc >/dev/null; then
     nc -U "$socket" <"$pipes/asked" >"$pipes/answered" &
+else
+    echo "this example needs socat or nc (the one that knows -U)" >&2
+    exit 1
 fi
 exec 3>"$pipes/asked" 4<"$pipes/answered"
 
