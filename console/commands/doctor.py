@@ -14,6 +14,7 @@ from console.text import visible
 from engine.client import Client, UnreachableError
 from engine.config import DEFAULTS
 from engine.config_file import ConfigError, find
+from engine.harnesses.bridges import PLUGIN
 from engine.harnesses.checks import Checked, check_all
 from engine.harnesses.switches import redirected
 from engine.paths import SOCKET_VARIABLE, PathError, socket_path
@@ -145,7 +146,7 @@ def _harness_lines(one: Checked) -> Iterator[str]:
         return
     yield _line(not one.problems, name, one.settings)
     if one.milliseconds is not None:
-        way = "over HTTP" if one.over_http else "as a process"
+        way = "through its plugin" if PLUGIN in one.events else "over HTTP" if one.over_http else "as a process"
         without = "calls are denied" if one.fail_closed else "calls run unguarded"
         yield _line(True, "", f"answers in {one.milliseconds:.1f} ms {way}; without an engine {without}")
     yield from (_line(False, "", problem) for problem in one.problems)

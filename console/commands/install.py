@@ -46,7 +46,7 @@ Examples:
   breaker install gemini-cli --fail-closed
 
 \b
-Without --user or --project: claude-code for the project, codex and gemini-cli for you.
+Without --user or --project: claude-code and opencode for the project, the others for you.
 """
 )
 @target_options
@@ -67,6 +67,7 @@ def install(  # noqa: PLR0913 - click's options, each by its name
     """
     target = _target(harness, scope)
     try:
+        _require_settings(target)
         if http and target.harness.name != "claude-code":
             raise SettingsError(f"{target.harness.title} has no hooks over HTTP. Leave --http out.")
         _require_not_elsewhere(target)
@@ -98,6 +99,7 @@ def uninstall(harness: str, scope: Scope | None, *, dry_run: bool) -> None:
     """
     target = _target(harness, scope)
     try:
+        _require_settings(target)
         plan = plan_uninstall(target)
         _show(plan)
         if not dry_run:
@@ -119,6 +121,11 @@ def _other(target: Target) -> Target:
     return Target(target.harness, "user" if target.scope == "project" else "project", target.directory)
 
 
+def _require_settings(target: Target) -> None:
+    if target.scope not in target.harness.scopes:
+        raise SettingsError(f"{target.harness.title} keeps no settings of a project. Leave --project out.")
+
+
 def _require_not_elsewhere(target: Target) -> None:
     """With hooks in both settings every call would be counted twice. Raises SettingsError."""
     other = _other(target)
@@ -131,7 +138,7 @@ def _require_not_elsewhere(target: Target) -> None:
 
 def _has_entries(target: Target) -> bool:
     try:
-        return bool(entries(target))
+        return target.scope in target.harness.scopes and bool(entries(target))
     except SettingsError:
         return False  # its harness cannot read it, either
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from engine.harnesses import codex
+from engine.harnesses.bridges import PLUGIN
 from engine.harnesses.codex_trust import read_config, untrusted
 from engine.harnesses.handlers import Installed, is_own, waiting_seconds
 from engine.harnesses.installation import Target, entries
@@ -18,8 +19,6 @@ from engine.harnesses.settings import SettingsError, read_settings
 from engine.harnesses.settings_file import find_settings
 from engine.harnesses.switches import turned_off
 from engine.harnesses.trial import Trial, run_trial
-
-SCOPES: tuple[Scope, ...] = ("user", "project")
 
 
 class Checked(Struct, frozen=True, omit_defaults=True):
@@ -45,7 +44,9 @@ def check_all(
 ) -> tuple[Checked, ...]:
     """Look at every harness's settings, the user's and those of the project in this directory."""
     return tuple(
-        _check(harness, scope, directory, ask_timeout, try_out) for harness in HARNESSES.values() for scope in SCOPES
+        _check(harness, scope, directory, ask_timeout, try_out)
+        for harness in HARNESSES.values()
+        for scope in harness.scopes
     )
 
 
@@ -66,6 +67,7 @@ def _check(
         return Checked(harness.name, scope, path, installed=False)
     trial, not_tried = _trial(harness, found, try_out)
     problems = [
+        *("It is disabled in there." for one in found if one.off),
         *_incomplete(harness, scope, found),
         *_missing_files(found),
         *_impatient(found, ask_timeout),
@@ -77,7 +79,7 @@ def _check(
             f"It is installed for you as well, so every call is counted twice. {_uninstall(harness, scope)}"
         )
     if trial and trial.fault:
-        problems.append(f"The hook before a call does not reach an engine: {trial.fault}.")
+        problems.append(f"What asks before a call does not reach an engine: {trial.fault}.")
     return Checked(
         harness.name,
         scope,
@@ -85,7 +87,7 @@ def _check(
         installed=True,
         events=tuple(dict.fromkeys(one.event for one in found)),
         over_http=any(one.url for one in found),
-        fail_closed=any("--fail-closed" in one.words or one.handler.get("onFailure") == "block" for one in found),
+        fail_closed=any(_is_closed(one) for one in found),
         milliseconds=trial.milliseconds if trial and trial.answered else None,
         problems=tuple(problems),
         notes=not_tried,
@@ -96,13 +98,12 @@ def _trial(
     harness: Harness, found: tuple[Installed, ...], try_out: Callable[[Installed], Trial]
 ) -> tuple[Trial | None, tuple[str, ...]]:
     """Run the hook before a call. One that is not ours to the letter is not run: who knows who wrote it."""
-    first = next((one for one in found if one.event in BEFORE_A_CALL), None)
+    first = next((one for one in found if one.event in (*BEFORE_A_CALL, PLUGIN)), None)
     if first is None or (first.words and not Path(first.script).is_file()):
         return None, ()
     if not is_own(harness, first, Path(sys.executable)):
-        return None, (
-            f"Its hook was not tried: it is not as this breaker writes it (it runs {first.script}). {_again(harness)}",
-        )
+        what = f"it runs {first.plugin or first.script}"
+        return None, (f"It was not tried: it is not as this breaker writes it ({what}). {_again(harness)}",)
     return try_out(first), ()
 
 
@@ -115,10 +116,10 @@ def _incomplete(harness: Harness, scope: Scope, found: tuple[Installed, ...]) ->
 
 
 def _missing_files(found: tuple[Installed, ...]) -> Iterator[str]:
-    files = dict.fromkeys(path for one in found if one.words for path in (one.interpreter, one.script))
+    files = dict.fromkeys(path for one in found for path in (one.interpreter, one.script, one.plugin) if path)
     for path in files:
         if not Path(path).is_file():
-            yield f"The hooks run {path}, which is not there."
+            yield f"It runs {path}, which is not there."
 
 
 def _impatient(found: tuple[Installed, ...], ask_timeout: float | None) -> Iterator[str]:
@@ -132,6 +133,13 @@ def _impatient(found: tuple[Installed, ...], ask_timeout: float | None) -> Itera
         elif patience < needed:
             ask = "for ever" if ask_timeout is None else f"{ask_timeout:g} s"
             yield f"The hook {one.event} waits {patience:g} s, and an ask may wait {ask} (askTimeout). Install again."
+
+
+def _is_closed(entry: Installed) -> bool:
+    """Whether it denies calls without an engine."""
+    handler = entry.handler
+    blocks = handler.get("onFailure") == "block" or handler.get("onUnreachable") == "deny"
+    return blocks or "--fail-closed" in entry.words
 
 
 def _untrusted(target: Target) -> Iterator[str]:

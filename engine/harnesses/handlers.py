@@ -45,7 +45,8 @@ class Wishes(Struct, frozen=True):
 class Installed(Struct, frozen=True):
     """One of our entries, as it stands in the settings. ``seconds`` is the harness's timeout, whatever its unit there.
 
-    ``words`` is the hook's own command line, ``url`` where it is over HTTP; one of them is empty.
+    ``words`` is the hook's own command line, ``url`` where it is over HTTP, ``plugin`` the file that is loaded; all
+    but one are empty. ``handler`` is the entry itself, or what the plugin is told.
     """
 
     event: str
@@ -53,6 +54,8 @@ class Installed(Struct, frozen=True):
     seconds: float | None
     words: tuple[str, ...] = ()
     url: str = ""
+    plugin: str = ""
+    off: bool = False
 
     def option(self, name: str) -> str:
         """The word after this option; empty when it is not there."""
@@ -103,6 +106,8 @@ def is_own(harness: Harness, entry: Installed, interpreter: Path) -> bool:
     """
     if entry.url:
         return entry.endpoint is not None
+    if harness.bridge:
+        return entry.plugin == str(harness.bridge.plugin)
     own = Path(entry.interpreter)
     if own.parent != interpreter.parent or own.resolve() != interpreter.resolve():
         return False

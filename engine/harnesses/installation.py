@@ -16,9 +16,11 @@ from typing import Any
 
 from msgspec import Struct, structs
 
+from engine.harnesses.bridges import PLUGIN, plugin_settings
 from engine.harnesses.endpoint import drop_endpoint
 from engine.harnesses.handlers import Installed, Wishes, groups, installed
 from engine.harnesses.known import Harness, Scope
+from engine.harnesses.mounts import Mount
 from engine.harnesses.records import (
     Record,
     all_records,
@@ -78,7 +80,7 @@ def plan_install(target: Target, wishes: Wishes) -> Plan:
     """What installing would do. Raises SettingsError and PathError."""
     found = _find(target)
     before = _without_us(target.harness, found)
-    after = with_hooks(structs.replace(found, data=before).text, groups(target.harness, wishes)).encode()
+    after = _with_us(target.harness, structs.replace(found, data=before).text, wishes).encode()
     old = load_record(found.real)
     record = Record(
         target.harness.name,
@@ -111,13 +113,17 @@ def carry_out(plan: Plan) -> None:
             keep_record(structs.replace(plan.record, made=tuple(str(one) for one in made)), plan.before)
     if plan.record is None:
         drop_record(real)
-        if not any(record.over_http for record in all_records()):
-            drop_endpoint()
+    if not any(record.over_http for record in all_records()):
+        drop_endpoint()
 
 
 def entries(target: Target) -> tuple[Installed, ...]:
     """Our entries in these settings as they are now. Raises SettingsError."""
-    settings = read_settings(_find(target).text)
+    text = _find(target).text
+    if bridge := target.harness.bridge:
+        mounts = bridge.mounts(text)
+        return tuple(Installed(PLUGIN, one.settings, None, plugin=one.plugin, off=one.off) for one in mounts)
+    settings = read_settings(text)
     every = (installed(target.harness, event, handler) for event, _, handler in handlers_in(settings))
     return tuple(one for one in every if one)
 
@@ -127,6 +133,13 @@ def entries(target: Target) -> tuple[Installed, ...]:
 
 def _find(target: Target) -> SettingsFile:
     return find_settings(target.path, target.directory if target.scope == "project" else None)
+
+
+def _with_us(harness: Harness, text: str, wishes: Wishes) -> str:
+    if bridge := harness.bridge:
+        told = plugin_settings(wishes.socket, fail_closed=wishes.fail_closed)
+        return bridge.mounted(text, Mount(str(bridge.plugin), told))
+    return with_hooks(text, groups(harness, wishes))
 
 
 def _without_us(harness: Harness, found: SettingsFile) -> bytes | None:
@@ -141,10 +154,10 @@ def _without_us(harness: Harness, found: SettingsFile) -> bytes | None:
     def is_ours(handler: Mapping[str, Any]) -> bool:
         return installed(harness, "", handler) is not None
 
-    text = found.text
-    rest = without_hooks(text, is_ours, _settings_in(backup))
-    if rest != text and record and not read_settings(rest):
-        if not record.existed:
+    text, bridge = found.text, harness.bridge
+    rest = bridge.unmounted(text) if bridge else without_hooks(text, is_ours, _settings_in(backup))
+    if rest != text and (record or bridge) and not (rest.strip() if bridge else read_settings(rest)):
+        if not record or not record.existed:
             return None
         if backup is not None and not backup.strip():
             return backup

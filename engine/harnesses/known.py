@@ -1,4 +1,4 @@
-"""The harnesses whose hooks can be installed: where each keeps its settings, and which hooks it is given."""
+"""The harnesses that can be guarded: where each keeps its settings, and which hooks or plugin it is given."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import Literal
 
 from msgspec import Struct
 
-from engine.harnesses import claude_code, codex, gemini_cli
+from engine.harnesses import claude_code, codex, dsh, gemini_cli, opencode
+from engine.harnesses.bridges import BRIDGES, PLUGIN, Bridge
 
 Scope = Literal["user", "project"]
 
@@ -20,11 +21,11 @@ LAST_WORDS = "SessionEnd"
 
 
 class Harness(Struct, frozen=True):
-    """A harness that keeps its hooks in a file of JSON.
+    """A harness that keeps its hooks in a file of JSON, or has a ``bridge``.
 
     ``events`` are the hooks it is given, those of tools with a matcher. ``second`` is a second in its unit of time.
-    ``can_block``: a handler may say that a call must not run when its hook breaks. ``by_hand`` is what its user still
-    has to do.
+    Without a ``project_file``, its projects have no settings of their own. ``can_block``: a handler may say that a call
+    must not run when its hook breaks. ``by_hand`` is what its user still has to do.
     """
 
     name: str
@@ -38,6 +39,12 @@ class Harness(Struct, frozen=True):
     can_block: bool = False
     handler_name: bool = False
     by_hand: tuple[str, ...] = ()
+    bridge: Bridge | None = None
+
+    @property
+    def scopes(self) -> tuple[Scope, ...]:
+        """Whose settings there are."""
+        return ("user", "project") if self.project_file else ("user",)
 
     def settings(self, scope: Scope, directory: Path) -> Path:
         """The settings that are edited: the user's, or those of the project in this directory."""
@@ -54,6 +61,11 @@ def _directory(variable: str, name: str, *, beneath: bool = False) -> Callable[[
         return (Path(named).expanduser() if named else Path.home()) / name
 
     return directory
+
+
+def _opencode_directory() -> Path:
+    named = os.environ.get("OPENCODE_CONFIG_DIR", "")
+    return Path(named).expanduser() if named else _directory("XDG_CONFIG_HOME", ".config")() / "opencode"
 
 
 _TOOLS = ("PreToolUse", "PostToolUse", "PostToolUseFailure", "BeforeTool", "AfterTool")
@@ -97,6 +109,26 @@ HARNESSES: Mapping[str, Harness] = {
             ("BeforeTool", "AfterTool", "BeforeAgent", "SessionEnd"),
             second=1000,
             handler_name=True,
+        ),
+        Harness(
+            opencode.NAME,
+            "opencode",
+            _opencode_directory,
+            "plugins/repeat-tool-breaker.js",
+            ".opencode/plugins/repeat-tool-breaker.js",
+            "project",
+            (PLUGIN,),
+            bridge=BRIDGES[opencode.NAME],
+        ),
+        Harness(
+            dsh.NAME,
+            "DSH",
+            _directory("DSH_HOME", ".dsh"),
+            "cordis.patch.yml",
+            "",
+            "user",
+            (PLUGIN,),
+            bridge=BRIDGES[dsh.NAME],
         ),
     )
 }

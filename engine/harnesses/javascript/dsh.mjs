@@ -19,8 +19,11 @@ const OUTPUTS = ['stdout', 'stderr', 'output', 'body']
 const NOT_ASKED = 'REPEAT_TOOL_BLOCKED: the breaker was not asked about this call, so it was not run.'
 const NOT_RUN = { isError: true, error: { code: 'ABORTED_BEFORE_DISPATCH' } }
 
-/** Mounts the bridge. `config` is `{ socket, onUnreachable }`; a setting that cannot be meant stops the harness. */
-export function apply(ctx, config) {
+/**
+ * Mounts the bridge. `config` is `{ socket, onUnreachable }`; a setting that cannot be meant stops the harness.
+ * No `function`: cordis would take it for a class, and never call the disposer that it returns.
+ */
+export const apply = (ctx, config) => {
   const settings = settingsFrom(config)
   const line = new Line(settings, 'dsh', (text) => ctx.logger?.warn?.(`repeat-tool-breaker: ${text}`))
   /** The state of each call by its execution, which is the same object in every hook: `{ agent, verdict, started }`. */
@@ -75,7 +78,8 @@ export function apply(ctx, config) {
     if (gone !== undefined) line.endAgent(gone)
   })
 
-  return () => line.close()
+  // DSH takes its plugins out before its agents.
+  return () => line.close({ withAgents: true })
 
   /** Hands a result in, once. The advice for the model, or ''. Never with the call's signal: it may have fired. */
   async function settle(exec, result) {

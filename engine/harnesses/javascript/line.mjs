@@ -134,8 +134,13 @@ export class Line {
     }
   }
 
-  close() {
-    this.#connecting?.then((connection) => connection.leave(), () => {})
+  /** Hangs up; with `withAgents`, they are gone, too. */
+  close({ withAgents = false } = {}) {
+    const leave = (connection) => {
+      for (const agent of withAgents ? connection.introduced : []) connection.tell('agent/end', { agent })
+      connection.leave()
+    }
+    this.#connecting?.then(leave, () => {})
     this.#connecting = undefined
   }
 
