@@ -5,27 +5,21 @@ from __future__ import annotations
 import json
 import shutil
 import sys
-from collections import Counter
 from collections.abc import Iterator
-from contextlib import nullcontext
 from pathlib import Path
-from typing import BinaryIO, Literal
+from typing import Literal
 
 import click
 
 from console.commands.configured import configured
+from console.commands.recorded import STANDARD_INPUT, RecordedSession, ending
 from console.text import fit, visible
 from engine.failures import describe
 from engine.replay import replay as replayed
 from engine.replayed import ReplayedCall, Totals, as_json
-from engine.session_items import Damaged, Line, Unknown
-from engine.sessions import NotASessionError, read_session
 
 REFUSED = 3
 """The exit code when the gate refused something, so that a script notices."""
-UNUSABLE = 2
-DAMAGES_SHOWN = 100
-TYPES_SHOWN = 8
 
 _NUMBER, _ID, _AGENT, _END = 6, 10, 12, 22
 """Widths of the columns; the tool and its argument have what is left."""
@@ -38,10 +32,14 @@ _INDENT = " " * (_NUMBER + 1)
 Examples:
   breaker replay session.jsonl
   breaker replay session.jsonl --config stricter.yaml --answers reject
+  breaker replay ~/.claude/projects/-home-me-project/7f3a0c52.jsonl
+  breaker replay ~/.codex/sessions/2026/01/31/rollout-2026-01-31T12-00-00-7f3a0c52.jsonl
   breaker replay - --json < session.jsonl | jq 'select(.verdict == "deny")'
 
 \b
-A session has one JSON object a line; a journal is one too:
+FILE may be a session, a journal, a Claude Code transcript (its sub-agents are read along),
+a Codex rollout or a DSH session log; its content says which. A session written by hand
+has one JSON object a line:
   {"type":"call","id":"c1","agent":"a1","tool":"bash","args":{"command":"ls"}}
   {"type":"result","id":"c1","agent":"a1","result":{"value":{"exitCode":0}}}
   {"type":"turn","agent":"a1","source":"user"}
@@ -76,59 +74,15 @@ def replay(
     """
     config = configured(config_file)
     totals = Totals()
-    session = _Session(file)
-    try:
-        with _opened(file) as stream:
-            calls = replayed(session.lines(stream), config, answers or "as recorded")
-            for lines in _as_json_lines(calls, totals) if json_lines else _as_table(calls, totals):
-                sys.stdout.write(lines)
-                if file == "-":
-                    sys.stdout.flush()
-    except NotASessionError as error:
-        _fail(f"{session.name}: {error}")
-    except OSError as error:
-        if isinstance(error, BrokenPipeError):
-            raise
-        _fail(f"cannot read {session.name}: {error.strerror or error}")
+    session = RecordedSession(file)
+    with ending("replay", session.name):
+        calls = replayed(session.lines(), config, answers or "as recorded")
+        for lines in _as_json_lines(calls, totals) if json_lines else _as_table(calls, totals):
+            sys.stdout.write(lines)
+            if file == STANDARD_INPUT:
+                sys.stdout.flush()
     session.report()
     sys.exit(REFUSED if totals.refused else 0)
-
-
-def _opened(file: str) -> nullcontext[BinaryIO] | BinaryIO:
-    return nullcontext(sys.stdin.buffer) if file == "-" else Path(file).open("rb")
-
-
-def _fail(problem: str) -> None:
-    click.echo(f"breaker replay: {visible(problem)}", err=True)
-    sys.exit(UNUSABLE)
-
-
-class _Session:
-    """The lines of a file, with an eye on those that say nothing."""
-
-    def __init__(self, name: str) -> None:
-        self.name = "standard input" if name == "-" else name
-        self._damaged = 0
-        self._unknown: Counter[str] = Counter()
-
-    def lines(self, stream: BinaryIO) -> Iterator[Line]:
-        for line in read_session(stream):
-            if isinstance(line, Damaged):
-                self._damaged += 1
-                if self._damaged <= DAMAGES_SHOWN:
-                    click.echo(visible(f"{self.name}, line {line.line}: passed over, {line.problem}"), err=True)
-            elif isinstance(line, Unknown):
-                self._unknown[line.type[:40]] += 1
-            yield line
-
-    def report(self) -> None:
-        if self._damaged > DAMAGES_SHOWN:
-            click.echo(f"and {self._damaged - DAMAGES_SHOWN} more damaged lines", err=True)
-        if self._unknown:
-            types = ", ".join(f"{visible(kind)} ({count})" for kind, count in self._unknown.most_common(TYPES_SHOWN))
-            more = ", and others" if len(self._unknown) > TYPES_SHOWN else ""
-            lines = _count(self._unknown.total(), "line")
-            click.echo(f"{lines} of an unknown type passed over: {types}{more}", err=True)
 
 
 # -- JSON ---------------------------------------------------------------------------------------------------------
