@@ -58,11 +58,16 @@ def find_settings(path: Path, within: Path | None = None) -> SettingsFile:
         return SettingsFile(path, real, None)
     except OSError as error:
         raise SettingsError(f"{path} cannot be read: {error.strerror}. It was left as it is.") from error
-    with os.fdopen(handle, "rb") as file:
+    try:
         about = os.fstat(handle)
         if not stat.S_ISREG(about.st_mode):
             raise SettingsError(f"{path} is no ordinary file. It was left as it is.")
-        data = file.read(SETTINGS_BYTES + 1)
+        with os.fdopen(handle, "rb", closefd=False) as file:
+            data = file.read(SETTINGS_BYTES + 1)
+    except OSError as error:
+        raise SettingsError(f"{path} cannot be read: {error.strerror}. It was left as it is.") from error
+    finally:
+        os.close(handle)
     if len(data) > SETTINGS_BYTES:
         raise SettingsError(f"{path} is larger than any settings ({SETTINGS_BYTES} bytes). It was left as it is.")
     return SettingsFile(path, real, data, stat.S_IMODE(about.st_mode))
