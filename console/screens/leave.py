@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Container
+from textual.containers import Container, Horizontal
 from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Footer, Static
@@ -28,7 +29,18 @@ class LeaveScreen(ModalScreen[bool]):
     def compose(self) -> ComposeResult:
         with Container(id="leave"):
             yield Static(Content("\n".join(self.lines)))
-        yield Footer(show_command_palette=False)
+            with Horizontal():
+                yield Static(Content.assemble((" enter ", "reverse bold"), " quit"), id="go")
+                yield Static(Content.assemble((" esc ", "reverse bold"), " stay"), id="stay")
+        yield Footer(show_command_palette=False, compact=True)
+
+    @on(events.Click, "#go")
+    def _clicked_go(self) -> None:
+        self.action_go()
+
+    @on(events.Click, "#stay")
+    def _clicked_stay(self) -> None:
+        self.action_stay()
 
     def action_go(self) -> None:
         self.dismiss(result=True)

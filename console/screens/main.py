@@ -35,14 +35,14 @@ class MainScreen(Screen[None]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("tab", "app.focus_next", "Next list", show=False),
         Binding("s", "show_asks", "Show asks"),
-        Binding("slash", "filter", "Filter"),
-        Binding("p", "pause", "Pause"),
         Binding("f", "follow", "Follow"),
-        Binding("c", "copy", "Copy"),
-        Binding("x", "app.rules", "Exempt/refused"),
-        Binding("o", "app.config", "Config"),
         Binding("question_mark", "app.help", "Help"),
         Binding("q", "app.leave", "Quit"),
+        Binding("slash", "filter", "Filter"),
+        Binding("p", "pause", "Pause"),
+        Binding("c", "copy", "Copy"),
+        Binding("x", "app.rules", "Rules"),
+        Binding("o", "app.config", "Config"),
         Binding("escape", "unfilter", "Clear filter", show=False),
     ]
 
@@ -70,7 +70,7 @@ class MainScreen(Screen[None]):
             yield self.stream
         yield self.filter_line
         yield self.panel
-        yield Footer(show_command_palette=False)
+        yield Footer(show_command_palette=False, compact=True)
 
     def on_mount(self) -> None:
         self.stream.focus()
@@ -171,6 +171,8 @@ class MainScreen(Screen[None]):
             return self.console_app.asking.hidden
         if action == "copy":
             return self.stream.has_focus
+        if action == "filter":
+            return not self.typing
         if action == "unfilter":
             return bool(self.stream.view.filter)
         return True

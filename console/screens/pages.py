@@ -66,7 +66,7 @@ class PageScreen(Screen[None]):
         yield self.status
         yield self.page.title_line
         yield self.page
-        yield Footer(show_command_palette=False)
+        yield Footer(show_command_palette=False, compact=True)
 
     def on_mount(self) -> None:
         self.page.focus()

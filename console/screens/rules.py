@@ -17,6 +17,7 @@ from console.screens.pages import PageScreen
 from console.state import State
 from console.state.calls import OUTCOMES
 from console.text import visible
+from console.widgets.inks import Piece
 from console.widgets.page import Writer
 from engine.operator import Operator
 
@@ -81,27 +82,24 @@ class RulesScreen(PageScreen):
             writer.line((f"  turn {agent.turn}, {agent.calls} calls", "dim"), target=reset)
             self._write_proposal(writer, reset)
             for fingerprint, since in agent.exemptions.items():
-                rule = Rule("revoke", agent.id, fingerprint)
                 clock = time.strftime("%H:%M:%S", time.localtime(since))
-                writer.line(
-                    ("  ∅ exempt   ", "exempt"),
-                    (visible(fingerprint, 600), ""),
-                    (f"  since {clock}", "dim"),
-                    target=rule,
-                )
-                self._write_proposal(writer, rule)
+                why = f"approved by you at {clock}"
+                self._write_rule(writer, Rule("revoke", agent.id, fingerprint), ("  ∅ exempt   ", "exempt"), why)
             for fingerprint, refusal in agent.refusals.items():
-                rule = Rule("lift", agent.id, fingerprint)
-                note = f"  told: {visible(refusal.note, 200)}" if refusal.note else ""
-                why = f"  {OUTCOMES[refusal.outcome]}{note}"
-                writer.line(("  ⊘ refused  ", "refused"), (visible(fingerprint, 600), ""), (why, "dim"), target=rule)
-                self._write_proposal(writer, rule)
+                note = f", told: {visible(refusal.note, 200)}" if refusal.note else ""
+                why = OUTCOMES[refusal.outcome] + note
+                self._write_rule(writer, Rule("lift", agent.id, fingerprint), ("  ⊘ refused  ", "refused"), why)
         if not len(self.state.agents):
             writer.note("no agent is known yet")
 
+    def _write_rule(self, writer: Writer, rule: Rule, sign: Piece, why: str) -> None:
+        writer.line(sign, (visible(rule.fingerprint, 600), ""), target=rule)
+        writer.line((f"{'':13}{why}", "dim"))
+        self._write_proposal(writer, rule)
+
     def _write_proposal(self, writer: Writer, rule: Rule) -> None:
         if rule == self.proposed:
-            writer.line((f"    enter: {WORDS[rule.what]} · any other key: leave it", "gate"), target=rule)
+            writer.line((f"{'':13}enter: {WORDS[rule.what]} · any other key: leave it", "gate"), target=rule)
 
     # -- the gesture ------------------------------------------------------------------------------------------
 

@@ -18,7 +18,10 @@ HINT = "words · agent:7f3a · tool:bash · kind:failed,refused,asks"
 class FilterLine(Input):
     """An input that takes no hidden characters. Enter keeps the filter, Escape drops it."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "drop", "Drop filter")]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "submit", "Keep filter"),
+        Binding("escape", "drop", "Drop filter", key_display="esc"),
+    ]
 
     class Closed(Message):
         """Typing is done."""

@@ -33,7 +33,7 @@ class Lines(Inked, ScrollView, can_focus=True):
         Binding("pagedown", "page(1)", "Page down", show=False),
         Binding("home,g", "first", "First", show=False),
         Binding("end,G", "last", "Last", show=False),
-        Binding("enter", "open", "Details", show=True),
+        Binding("enter", "open", "Open"),
     ]
 
     MARKED: ClassVar[bool] = False

@@ -36,7 +36,7 @@ COLUMNS = (
     (140, Columns(word=11, who=26, bar=34, count=8, streak=11, age=5)),
     (100, Columns(word=11, who=18, bar=20, count=8, streak=11, age=5)),
     (76, Columns(word=11, who=11, bar=13, count=7, streak=6, age=0)),
-    (58, Columns(word=7, who=10, bar=10, count=6, streak=4, age=0)),
+    (62, Columns(word=7, who=10, bar=10, count=6, streak=4, age=0)),
     (0, Columns(word=7, who=0, bar=9, count=6, streak=4, age=0)),
 )
 """From this width on."""

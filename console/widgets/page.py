@@ -30,6 +30,7 @@ class Page(Lines):
         self._pages = [(tuple(pieces), target) for pieces, target in lines]
         self._version += 1
         self.recount()
+        self.refresh_bindings()
         if self.steps:
             self._find(under)
         self.cursor = min(self.cursor, max(len(self._pages) - 1, 0))
@@ -43,6 +44,10 @@ class Page(Lines):
     def target(self, index: int) -> Hashable:
         """Where a line leads, None when nowhere."""
         return self._pages[index][1] if 0 <= index < len(self._pages) else None
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 - as Textual has it
+        """A page of which no line leads anywhere has nothing to open."""
+        return action != "open" or any(target is not None for _, target in self._pages)
 
     def action_cursor(self, by: int) -> None:
         if not self.steps:

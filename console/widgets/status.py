@@ -83,6 +83,8 @@ class StatusLine(Inked):
 
     def _waiting(self) -> list[Piece]:
         facts = self.facts
+        if facts.standing == "gone":
+            return [("nothing can be answered ", "dim")]
         if not facts.waiting:
             return [("nothing waits " if facts.observes else "nothing waits for you ", "dim")]
         if facts.observes:
