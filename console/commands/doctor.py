@@ -21,6 +21,7 @@ from engine.paths import SOCKET_VARIABLE, PathError, socket_path
 from engine.thresholds import unreachable
 
 UNWELL = 1
+NOTHING = "Nothing is installed, so nothing is guarded. Run: breaker install HARNESS"
 
 
 class EngineState(Struct, frozen=True, omit_defaults=True):
@@ -117,7 +118,7 @@ def _problems(engine: EngineState, configuration: Configuration, harnesses: tupl
     for one in harnesses:
         yield from (f"{one.harness} ({one.scope}): {problem}" for problem in one.problems)
     if not any(one.installed for one in harnesses):
-        yield "Nothing is installed, so nothing is guarded. Run: breaker install HARNESS"
+        yield NOTHING
 
 
 # -- telling --------------------------------------------------------------------------------------------------
@@ -135,6 +136,8 @@ def _lines(report: Report) -> Iterator[str]:
     yield from (_line(None, "", never) for never in configuration.never)
     for one in report.harnesses:
         yield from _harness_lines(one)
+    if not any(one.installed for one in report.harnesses):
+        yield _line(False, "", NOTHING)
     yield ""
     yield "All is well." if report.ok else f"{len(report.problems)} to put right."
 
@@ -150,7 +153,6 @@ def _harness_lines(one: Checked) -> Iterator[str]:
         without = "calls are denied" if one.fail_closed else "calls run unguarded"
         yield _line(True, "", f"answers in {one.milliseconds:.1f} ms {way}; without an engine {without}")
     yield from (_line(False, "", problem) for problem in one.problems)
-    yield from (_line(None, "", note) for note in one.notes)
 
 
 def _line(well: bool | None, subject: str, text: str) -> str:

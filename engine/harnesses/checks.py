@@ -22,7 +22,7 @@ from engine.harnesses.trial import Trial, run_trial
 
 
 class Checked(Struct, frozen=True, omit_defaults=True):
-    """One settings file of one harness. ``problems`` keep it from being guarded; ``notes`` do not.
+    """One settings file of one harness. ``problems`` keep it from being guarded.
 
     ``milliseconds`` is what a hook takes, from its start to its end; None when none was run.
     """
@@ -36,7 +36,6 @@ class Checked(Struct, frozen=True, omit_defaults=True):
     fail_closed: bool = False
     milliseconds: float | None = None
     problems: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
 
 
 def check_all(
@@ -65,11 +64,11 @@ def _check(
         return Checked(harness.name, scope, path, installed=False, problems=(str(error),))
     if not found:
         return Checked(harness.name, scope, path, installed=False)
-    trial, not_tried = _trial(harness, found, try_out)
+    trial = _trial(harness, found, try_out)
     problems = [
         *("It is disabled in there." for one in found if one.off),
         *_incomplete(harness, scope, found),
-        *_missing_files(found),
+        *(_missing_files(found) or _altered(harness, found)),
         *_impatient(found, ask_timeout),
         *turned_off(harness, directory),
         *_untrusted(target),
@@ -90,21 +89,14 @@ def _check(
         fail_closed=any(_is_closed(one) for one in found),
         milliseconds=trial.milliseconds if trial and trial.answered else None,
         problems=tuple(problems),
-        notes=not_tried,
     )
 
 
-def _trial(
-    harness: Harness, found: tuple[Installed, ...], try_out: Callable[[Installed], Trial]
-) -> tuple[Trial | None, tuple[str, ...]]:
+def _trial(harness: Harness, found: tuple[Installed, ...], try_out: Callable[[Installed], Trial]) -> Trial | None:
     """Run the hook before a call. One that is not ours to the letter is not run: who knows who wrote it."""
     first = next((one for one in found if one.event in (*BEFORE_A_CALL, PLUGIN)), None)
-    if first is None or (first.words and not Path(first.script).is_file()):
-        return None, ()
-    if not is_own(harness, first, Path(sys.executable)):
-        what = f"it runs {first.plugin or first.script}"
-        return None, (f"It was not tried: it is not as this breaker writes it ({what}). {_again(harness)}",)
-    return try_out(first), ()
+    gone = first is None or (first.words and not Path(first.script).is_file())
+    return None if gone or not first or not is_own(harness, first, Path(sys.executable)) else try_out(first)
 
 
 def _incomplete(harness: Harness, scope: Scope, found: tuple[Installed, ...]) -> Iterator[str]:
@@ -115,11 +107,17 @@ def _incomplete(harness: Harness, scope: Scope, found: tuple[Installed, ...]) ->
         yield f"Hooks stand there twice: {', '.join(doubled)}. {_uninstall(harness, scope)}"
 
 
-def _missing_files(found: tuple[Installed, ...]) -> Iterator[str]:
+def _missing_files(found: tuple[Installed, ...]) -> list[str]:
     files = dict.fromkeys(path for one in found for path in (one.interpreter, one.script, one.plugin) if path)
-    for path in files:
-        if not Path(path).is_file():
-            yield f"It runs {path}, which is not there."
+    return [f"It runs {path}, which is not there." for path in files if not Path(path).is_file()]
+
+
+def _altered(harness: Harness, found: tuple[Installed, ...]) -> list[str]:
+    """What is not as this breaker writes it: another one's, or changed by somebody who wants to be unguarded."""
+    other = [one.event for one in found if one.narrowed or not is_own(harness, one, Path(sys.executable))]
+    if not other:
+        return []
+    return [f"It is not as this breaker writes it, and was not tried ({', '.join(other)}). {_again(harness)}"]
 
 
 def _impatient(found: tuple[Installed, ...], ask_timeout: float | None) -> Iterator[str]:

@@ -56,6 +56,8 @@ class Installed(Struct, frozen=True):
     url: str = ""
     plugin: str = ""
     off: bool = False
+    narrowed: bool = False
+    """It is asked about some tools only."""
 
     def option(self, name: str) -> str:
         """The word after this option; empty when it is not there."""
@@ -87,16 +89,21 @@ def waiting_seconds(ask_timeout: float | None) -> tuple[int, int]:
     return ask + HOOK_MARGIN, ask + HARNESS_MARGIN
 
 
-def installed(harness: Harness, event: str, handler: Mapping[str, Any]) -> Installed | None:
-    """This entry, if it is one of ours for this harness."""
+def installed(
+    harness: Harness, event: str, handler: Mapping[str, Any], group: Mapping[str, Any] | None = None
+) -> Installed | None:
+    """This entry, if it is one of ours for this harness. ``group`` is what it stands in."""
     timeout = handler.get("timeout")
     seconds = timeout / harness.second if isinstance(timeout, int | float) else None
+    narrowed = group is not None and has_matcher(event) and group.get("matcher", "*") not in ("", "*")
     url = handler.get("url")
     if isinstance(url, str):
         found = _URL.fullmatch(url)
-        return Installed(event, handler, seconds, url=url) if found and found[3] == harness.name else None
+        ours = Installed(event, handler, seconds, url=url, narrowed=narrowed)
+        return ours if found and found[3] == harness.name else None
     words = _hook_words(handler.get("command"))
-    return Installed(event, handler, seconds, words) if words and words[4] == harness.name else None
+    ours = Installed(event, handler, seconds, words, narrowed=narrowed)
+    return ours if words and words[4] == harness.name else None
 
 
 def is_own(harness: Harness, entry: Installed, interpreter: Path) -> bool:

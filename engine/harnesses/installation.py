@@ -124,7 +124,7 @@ def entries(target: Target) -> tuple[Installed, ...]:
         mounts = bridge.mounts(text)
         return tuple(Installed(PLUGIN, one.settings, None, plugin=one.plugin, off=one.off) for one in mounts)
     settings = read_settings(text)
-    every = (installed(target.harness, event, handler) for event, _, handler in handlers_in(settings))
+    every = (installed(target.harness, event, handler, group) for event, group, handler in handlers_in(settings))
     return tuple(one for one in every if one)
 
 
