@@ -306,11 +306,12 @@ class Connection {
     } catch {
       return false
     }
-    if (typeof message?.id !== 'number') return false
-    const asked = this.#finish(message.id)
-    if (message.error !== undefined) asked?.reject(new Refused(String(message.error?.message)))
-    else if (typeof message.result === 'object' && message.result !== null) asked?.resolve(message.result)
-    else asked?.reject(new Lost('an answer without a result'))
+    const { id, result, error } = message ?? {}
+    // An answer may come after its asker has given up; one to what was never asked is none.
+    if (!Number.isInteger(id) || id > this.#number) return false
+    if (error !== undefined) this.#finish(id)?.reject(new Refused(String(error?.message)))
+    else if (typeof result === 'object' && result !== null) this.#finish(id)?.resolve(result)
+    else return false
     return true
   }
 

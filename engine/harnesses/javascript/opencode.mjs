@@ -1,7 +1,7 @@
 // The bridge from opencode to the breaker: a plugin that asks the engine about every tool call of every session.
 // Written from opencode 1.18.33.
 
-import { fieldsOf, textsOf } from './bounds.mjs'
+import { textsOf } from './bounds.mjs'
 import { ALLOWED, Line, settingsFrom } from './line.mjs'
 
 const LOOKUP_MS = 2_000
@@ -170,9 +170,9 @@ function remember(map, key, value) {
 
 /** A tool of opencode's gives `{ output, metadata }`, one of an MCP server `{ content, isError }`. */
 function resultFrom(output) {
-  if (typeof output?.output !== 'string') return { isError: !output || output.isError === true, content: textsOf(output?.content) }
-  const { output: text, metadata } = output
-  return { isError: false, value: { ...fieldsOf(metadata, ['kind']), ...endingOf(text, metadata) }, content: textsOf([{ text }]) }
+  const { output: text, metadata, content, isError } = output ?? { isError: true }
+  if (typeof text !== 'string') return { isError: isError === true, content: textsOf(content) }
+  return { isError: false, value: endingOf(text, metadata), content: textsOf([{ text }]) }
 }
 
 /** How a command ended. It has an exit code unless opencode stopped it, so what it printed cannot say that it did. */
