@@ -90,9 +90,10 @@ class Breaker:
         agent = self._agent(call.agent, now)
         self._tickets += 1
         agent.turn.calls += 1
-        if self._fingerprinter.tracks(call.tool):
+        tool = self._fingerprinter.tool(call.tool)
+        if tool.tracked:
             if identity is None:
-                identity = self._fingerprinter.identify(call.tool, call.args)
+                identity = self._fingerprinter.identify_as(tool, call.args)
             return self._gate.judge(agent, Pending(self._tickets, call, identity, agent.turn, now))
         pending = Pending(self._tickets, call, _UNTRACKED, agent.turn, now)
         agent.await_result(pending)

@@ -23,11 +23,22 @@ _DIGITS_PRINTED = 4000
 
 def canonical(value: object) -> str:
     """The text of a JSON value. Never raises: what JSON cannot say becomes null or its own text in quotes."""
+    text = plainly(value)
+    return spelled_out(value) if text is None else text
+
+
+def plainly(value: object) -> str | None:
+    """The text of a value that msgspec prints as JavaScript would, None for others: no two of them have one text."""
     if _is_plain(value):
         try:
             return _encode(value).decode()
         except (ValueError, OverflowError, RecursionError):
             pass  # a lone surrogate, a giant among numbers, or deeper than the encoder goes
+    return None
+
+
+def spelled_out(value: object) -> str:
+    """The text of any value, the slower way."""
     return "".join(_pieces(value))
 
 

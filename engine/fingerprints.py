@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from engine.arguments import command_of, request_of, urls_of
 from engine.calls import Identity, Measure, kind_of
-from engine.canonical import canonical
+from engine.canonical import plainly, spelled_out
 from engine.commands import CommandLine, RequestUrl, read_command
 from engine.config import Config
 from engine.masking import mask, mask_head
@@ -37,8 +37,9 @@ URLS_KEPT = 256
 """URLs of one call that get fingerprints; no command that a person could read has more."""
 SINKS_KEPT = 256
 
-COMMANDS_REMEMBERED = 512
-COMMAND_CHARS_REMEMBERED = 1024
+CALLS_REMEMBERED = 512
+CALL_CHARS_REMEMBERED = 1024
+"""Agents repeat themselves, that is what all this is for: about a third of their calls are known from here."""
 TARGETS_REMEMBERED = 2048
 TARGET_CHARS_REMEMBERED = 1024
 VERBS_REMEMBERED = 256
@@ -75,7 +76,7 @@ _NO_LINE = CommandLine()
 _FAMILY = ("family", "family:http-fetch")
 
 
-class _Tool(Struct, frozen=True):
+class Tool(Struct, frozen=True):
     """What the configuration says of a tool."""
 
     tracked: bool
@@ -101,27 +102,48 @@ class Fingerprinter:
         self._aliases = fold_aliases(config.host_aliases)
         self._decoys = _folded(config.ignore_args)
         self._remembered_tool = lru_cache(TOOLS_REMEMBERED)(self._read_tool)
-        self._remembered_command = lru_cache(COMMANDS_REMEMBERED)(self._read_command)
+        self._latest: dict[str, Identity] = {}
+        self._before: dict[str, Identity] = {}
         self._remembered_verb = lru_cache(VERBS_REMEMBERED)(_verb_forms)
         self._remembered_target = lru_cache(TARGETS_REMEMBERED)(self._read_target)
 
     def tracks(self, tool: str) -> bool:
         """Whether calls of this tool are counted at all."""
-        return self._tool(tool).tracked
+        return self.tool(tool).tracked
 
     def decoys_of(self, tool: str) -> frozenset[str]:
         """The names of the arguments of this tool that reach no fingerprint."""
-        return self._tool(tool).decoys
+        return self.tool(tool).decoys
 
     def identify(self, tool: str, args: Mapping[str, Any]) -> Identity:
         """What a call of this tool with these arguments is. Never raises; changes nothing."""
-        about = self._tool(tool)
+        return self.identify_as(self.tool(tool), args)
+
+    def identify_as(self, about: Tool, args: Mapping[str, Any]) -> Identity:
+        """``identify`` for one who has looked up the tool."""
         decoys = about.decoys
         kept = {key: value for key, value in args.items() if key not in decoys}
-        text = canonical(kept)
+        text = plainly(kept)
+        if text is None:
+            return self._identity(about, kept, spelled_out(kept))
+        if len(text) > CALL_CHARS_REMEMBERED:
+            return self._identity(about, kept, text)
+        whole = about.prefix + text
+        identity = self._latest.get(whole) or self._before.get(whole)
+        if identity is None:
+            identity = self._identity(about, kept, text)
+            if len(self._latest) >= CALLS_REMEMBERED:
+                self._before, self._latest = self._latest, {}
+            self._latest[whole] = identity
+        return identity
+
+    def _identity(self, about: Tool, kept: Mapping[str, Any], text: str) -> Identity:
+        """``kept``: the arguments without decoys, and their canonical ``text``."""
         exact = _fingerprint(about.prefix, text)
         if about.shell:
-            marks = self._command(command_of(kept), clean=exact.endswith(text))
+            command = command_of(kept)
+            # A text that was looked through for secrets and has none needs no second look.
+            marks = self._command(command, clean=exact.endswith(text)) if command else _NO_MARKS
         elif about.takes_url:
             marks = self._request(kept)
         else:
@@ -144,13 +166,14 @@ class Fingerprinter:
 
     # -- tools --------------------------------------------------------------------------------------------------
 
-    def _tool(self, name: str) -> _Tool:
+    def tool(self, name: str) -> Tool:
+        """What there is to know of a tool before its arguments."""
         return self._remembered_tool(name) if len(name) <= TOOL_CHARS_REMEMBERED else self._read_tool(name)
 
-    def _read_tool(self, name: str) -> _Tool:
+    def _read_tool(self, name: str) -> Tool:
         lower = name.lower()
         included = not self._include or any(matches(name) for matches in self._include)
-        return _Tool(
+        return Tool(
             tracked=bool(name) and included and not any(matches(name) for matches in self._exclude),
             decoys=self._decoys.get("*", frozenset()) | self._decoys.get(lower, frozenset()),
             prefix=f"exact:{name}:",
@@ -161,13 +184,6 @@ class Fingerprinter:
     # -- command lines ------------------------------------------------------------------------------------------
 
     def _command(self, command: str, *, clean: bool) -> Marks:
-        if not command:
-            return _NO_MARKS
-        if len(command) <= COMMAND_CHARS_REMEMBERED:
-            return self._remembered_command(command, clean)
-        return self._read_command(command, clean)
-
-    def _read_command(self, command: str, clean: bool) -> Marks:
         """``clean``: the command was looked through for secrets and has none."""
         line = read_command(command)
         targets = self._targets(line.urls) if line.urls else []

@@ -55,12 +55,13 @@ class Gate:
     def judge(self, agent: Agent, pending: Pending) -> Verdict | Waiting:
         """Decide a call that has just arrived, or let it wait."""
         turn = agent.turn
-        hits = turn.hits(pending.identity.measures, self.config.fail_limit)
+        notable = turn.notable(pending.identity.measures, self._stages)
+        hits = turn.hits(notable, self.config.fail_limit) if notable else ()
         moved: Sequence[str]
         answer: Verdict | Waiting
         opened: Ask | None = None
         if not hits:
-            answer, moved = self._allow(agent, pending)
+            answer, moved = self._allow(agent, pending, notable)
         elif self.config.on_limit == "deny":
             answer, moved = self._refuse(agent, pending, hits, None)
         elif refusal := turn.refusal(hits):
@@ -113,7 +114,7 @@ class Gate:
         if not hits:
             del agent.waiting[pending.ticket]
             pending.decided_at = self._clock()
-            verdict, moved = self._allow(agent, pending)
+            verdict, moved = self._allow(agent, pending, pending.identity.measures)
             pending.forget_arguments()
             return self._report_decided(pending, verdict, moved)
         if refusal := agent.turn.refusal(hits):
@@ -128,10 +129,14 @@ class Gate:
             self._listener(AskOpened(ask.opened, ask))
         return None
 
-    def _allow(self, agent: Agent, pending: Pending) -> tuple[Verdict, Sequence[str]]:
-        """Let a call run: its advisory is due, all its fingerprints are counted, its result is awaited."""
+    def _allow(self, agent: Agent, pending: Pending, notable: Sequence[Measure]) -> tuple[Verdict, Sequence[str]]:
+        """Let a call run: its advisory is due, all its fingerprints are counted, its result is awaited.
+
+        ``notable`` are all of its measures, or those that can reach a stage.
+        """
         turn = agent.turn
-        pending.advisories = self._advise(turn, pending.identity.measures)
+        if notable:
+            pending.advisories = self._advise(turn, notable)
         moved = turn.commit(pending.identity.fingerprints)
         agent.await_result(pending)
         if not pending.asked and not pending.advisories:

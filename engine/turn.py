@@ -65,6 +65,18 @@ class Turn:
 
     # -- reading ----------------------------------------------------------------------------------------------
 
+    def notable(self, measures: Iterable[Measure], stages: Mapping[int, Stage]) -> list[Measure]:
+        """Those of a call's measures that may hit or reach a stage. Hardly ever any, so that this one look is all
+        that most calls cost."""
+        counts, streaks = self.counts, self.streaks
+        return [
+            measure
+            for measure in measures
+            if (count := counts.get(measure.fingerprint, 0) + 1) >= measure.cap
+            or count in stages
+            or measure.fingerprint in streaks
+        ]
+
     def hits(self, measures: Iterable[Measure], fail_limit: float | None) -> tuple[Hit, ...]:
         """The measures that a call with these would bring to the gate, failure track first. Changes nothing."""
         failing: list[Hit] = []
