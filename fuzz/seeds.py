@@ -112,9 +112,7 @@ def urls() -> list[bytes]:
 
 def calls() -> list[bytes]:
     """A tool's name on a line, then its arguments."""
-    cases = [(case["tool"], case["args"]) for case in _lines("fingerprints.jsonl")]
-    cases += [("bash", {"command": one, "description": "x"}) for one in COMMANDS]
-    return [f"{tool}\n{json.dumps(args, ensure_ascii=False)}".encode() for tool, args in cases]
+    return [f"{tool}\n{json.dumps(args, ensure_ascii=False)}".encode() for tool, args in _calls()]
 
 
 def results() -> list[bytes]:
@@ -132,6 +130,11 @@ def sessions() -> list[bytes]:
     """Short sessions."""
     traces = ("\n".join(json.dumps(event) for event in case["events"][:8]) for case in _lines("traces.jsonl"))
     return [SESSION, *(trace.encode() for trace in dict.fromkeys(traces))][:200]
+
+
+def _calls() -> list[tuple[str, Any]]:
+    known = [(case["tool"], case["args"]) for case in _lines("fingerprints.jsonl")]
+    return [*known, *(("bash", {"command": one, "description": "x"}) for one in COMMANDS)]
 
 
 def _command_lines() -> Iterator[str]:
@@ -153,6 +156,8 @@ def frames() -> list[bytes]:
     requests: list[tuple[str, Any]] = [
         ("initialize", {"protocol": 1, "client": {"name": "c", "version": "1"}, "agent": {"id": "a", "parent": "p"}}),
         ("call/decide", hostile),
+        *(("call/decide", {"id": "c", "agent": "a", "tool": tool, "args": args}) for tool, args in _calls()[::9]),
+        *(("call/settle", {"id": "c", "agent": "a", "result": case["result"]}) for case in _lines("failures.jsonl")[::40]),
         ("call/settle", {"id": "c", "agent": "a", "result": {"isError": False, "value": {"exitCode": 1}, "content": []}}),
         ("call/cancel", {"id": "c", "agent": "a"}),
         ("turn/start", {"agent": "a"}),

@@ -6,33 +6,39 @@ from collections.abc import Callable, Mapping
 
 from msgspec import Struct
 
-from fuzz import files, identity, reading, seeds, words
+from fuzz import files, identity, readers, reading, seeds, words
 
 
 class Target(Struct, frozen=True):
-    """``check`` raises when something does not hold. ``seeds`` are valid inputs, ``pieces`` what they are made of.
+    """``check`` raises when something does not hold; ``read`` does no more than the engine does, and is timed.
 
-    ``longest``: bytes up to which its time is held against the length.
+    ``seeds`` are valid inputs, ``pieces`` what they are made of, ``longest`` the bytes up to which time is held
+    against length.
     """
 
     check: Callable[[bytes], None]
+    read: Callable[[bytes], object]
     seeds: Callable[[], list[bytes]]
-    pieces: tuple[bytes, ...] = ()
+    pieces: tuple[bytes, ...]
     longest: int = 512 * 1024
 
 
-_CALL_PIECES = (*seeds.SHELL_PIECES, *seeds.URL_PIECES, *seeds.JSON_PIECES)
+_CALL = (*seeds.SHELL_PIECES, *seeds.URL_PIECES, *seeds.JSON_PIECES)
+_RESULT = (*seeds.TEXT_PIECES, *seeds.JSON_PIECES)
 
 TARGETS: Mapping[str, Target] = {
-    "command": Target(reading.command, seeds.commands, seeds.SHELL_PIECES),
-    "url": Target(reading.url, seeds.urls, seeds.URL_PIECES),
-    "call": Target(identity.call, seeds.calls, _CALL_PIECES),
-    "secret": Target(identity.secret, seeds.commands, seeds.SHELL_PIECES),
-    "value": Target(identity.value, seeds.results, seeds.JSON_PIECES),
-    "result": Target(words.result, seeds.results, (*seeds.TEXT_PIECES, *seeds.JSON_PIECES)),
-    "defanged": Target(words.defanged, seeds.results, seeds.TEXT_PIECES),
-    "frame": Target(reading.frame, seeds.frames, seeds.JSON_PIECES),
-    "configuration": Target(files.configuration, seeds.configurations, seeds.YAML_PIECES, longest=256 * 1024),
-    "session": Target(files.session, seeds.sessions, seeds.JSON_PIECES),
-    "journal": Target(files.journal, files.journals, seeds.JSON_PIECES),
+    "command": Target(reading.command, readers.command, seeds.commands, seeds.SHELL_PIECES),
+    "url": Target(reading.url, readers.url, seeds.urls, seeds.URL_PIECES),
+    "call": Target(identity.call, readers.call, seeds.calls, _CALL),
+    "fetch": Target(identity.call, readers.fetch, seeds.urls, seeds.URL_PIECES),
+    "secret": Target(identity.secret, readers.secrets, seeds.commands, seeds.SHELL_PIECES),
+    "value": Target(identity.value, readers.value, seeds.results, seeds.JSON_PIECES),
+    "result": Target(words.result, readers.result, seeds.results, _RESULT),
+    "words": Target(words.defanged, readers.words, seeds.results, seeds.TEXT_PIECES),
+    "frame": Target(reading.frame, readers.frame, seeds.frames, seeds.JSON_PIECES),
+    "configuration": Target(
+        files.configuration, readers.configuration, seeds.configurations, seeds.YAML_PIECES, longest=256 * 1024
+    ),
+    "session": Target(files.session, readers.session, seeds.sessions, seeds.JSON_PIECES),
+    "journal": Target(files.journal, readers.event, files.journals, seeds.JSON_PIECES),
 }
