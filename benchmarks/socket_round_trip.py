@@ -1,6 +1,6 @@
 """What a decision over the socket costs beside a bare echo of the same bytes on the same kind of loop.
 
-    python benchmarks/socket_round_trip.py [--calls N] [--rounds N]
+    python -m benchmarks.socket_round_trip [--calls N] [--rounds N]
 
 Each server runs in a process of its own; the client is one blocking socket. Rounds alternate between the servers, so
 that whatever else the machine does falls on all of them alike; printed are medians of each, and ratios of medians.
@@ -20,11 +20,16 @@ import time
 from collections.abc import Callable, Iterator
 from multiprocessing.synchronize import Event
 from pathlib import Path
+from typing import cast
 
+from benchmarks.findings import Findings, Table, grid, over_rounds
 from engine import host
 
 FRAME_BYTES = 2048
+CALLS, ROUNDS = 1000, 9
 WARM_UP = 500
+TARGET = 2.0
+HEADINGS = ("server", "p50", "p99", "over its echo")
 
 
 def echo(path: str, fast: bool, ready: Event, stop: Event) -> None:
@@ -32,7 +37,7 @@ def echo(path: str, fast: bool, ready: Event, stop: Event) -> None:
 
     class Echo(asyncio.Protocol):
         def connection_made(self, transport: asyncio.BaseTransport) -> None:
-            self.write = transport.write  # type: ignore[attr-defined] - it is a transport that writes
+            self.write = cast("asyncio.Transport", transport).write
 
         def data_received(self, data: bytes) -> None:
             self.write(data)
@@ -118,43 +123,80 @@ class Measured:
         self.seconds += times
         self.medians.append(statistics.median(times))
 
+    def over(self, floor: Measured) -> list[float]:
+        """Its median over that of another, round by round."""
+        return [own / least for own, least in zip(self.medians, floor.medians, strict=True)]
+
     def close(self) -> None:
         self._socket.close()
         self._stop.set()
         self._process.join()
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--calls", type=int, default=1000, help="calls in a round")
-    parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--tool", default="bash", help="bash: a command line is read; any other: its arguments are")
-    options = parser.parse_args()
+def measure(calls: int, rounds: int, tool: str = "bash") -> list[Measured]:
+    """Every server, after ``rounds`` rounds of ``calls`` calls, in the order of ``SERVERS``."""
     directory = Path(tempfile.mkdtemp(prefix="rtb-", dir="/tmp"))
-    measured = [Measured(name, directory) for name in SERVERS]
+    measured: list[Measured] = []
     try:
+        for name in SERVERS:
+            measured += [Measured(name, directory)]
         for one in measured:
-            one.round(list(frames(0, WARM_UP, options.tool)))
+            one.round(list(frames(0, WARM_UP, tool)))
             one.seconds.clear()
             one.medians.clear()
-        for number in range(options.rounds):
-            lines = list(frames(WARM_UP + number * options.calls, options.calls, options.tool))
+        for number in range(rounds):
+            lines = list(frames(WARM_UP + number * calls, calls, tool))
             for one in measured:
                 one.round(lines)
     finally:
         for one in measured:
             one.close()
         shutil.rmtree(directory)
-    print(
-        f"round trips of {FRAME_BYTES} bytes ({options.tool}), {options.rounds} rounds of {options.calls}, microseconds"
+    return measured
+
+
+def findings() -> Findings:
+    """The round trip over its echo, on either loop, round by round."""
+    measured = measure(CALLS, ROUNDS)
+    by_name = {one.name: one for one in measured}
+    rows = [
+        over_rounds(
+            f"round trip p50 over a bare echo, {loop}",
+            by_name[f"{loop} engine"].over(by_name[f"{loop} echo"]),
+            target=TARGET,
+        )
+        for loop in ("uvloop", "asyncio")
+    ]
+    with_journal = by_name["uvloop, journal"].over(by_name["uvloop echo"])
+    rows.append(over_rounds("the same with a journal being written, uvloop", with_journal))
+    return Findings(
+        tuple(rows), (Table(f"Round trips of {FRAME_BYTES} bytes, µs", HEADINGS, tuple(summary(measured))),)
     )
-    print(f"{'':18}{'p50':>8}{'p99':>8}{'over its echo':>15}")
+
+
+def summary(measured: list[Measured]) -> list[tuple[str, ...]]:
+    """A line a server."""
+    lines: list[tuple[str, ...]] = []
     floor = 0.0
     for one in measured:
         median = statistics.median(one.medians)
         floor = median if one.name.endswith("echo") else floor
         slow = statistics.quantiles(one.seconds, n=100)[98]
-        print(f"{one.name:18}{median * 1e6:8.1f}{slow * 1e6:8.1f}{median / floor:15.2f}")
+        lines.append((one.name, f"{median * 1e6:.1f}", f"{slow * 1e6:.1f}", f"{median / floor:.2f}"))
+    return lines
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--calls", type=int, default=CALLS, help="calls in a round")
+    parser.add_argument("--rounds", type=int, default=ROUNDS)
+    parser.add_argument("--tool", default="bash", help="bash: a command line is read; any other: its arguments are")
+    options = parser.parse_args()
+    measured = measure(options.calls, options.rounds, options.tool)
+    print(
+        f"{options.rounds} rounds of {options.calls} calls ({options.tool}), {FRAME_BYTES} bytes each, microseconds\n"
+    )
+    print(grid(HEADINGS, summary(measured)))
 
 
 if __name__ == "__main__":

@@ -1,0 +1,45 @@
+"""What the figures were measured on: Linux only, as are the measurements themselves."""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+from importlib.metadata import version
+from pathlib import Path
+
+from benchmarks.reference import PACKAGE, VERSION
+
+PACKAGES = ("msgspec", "ada-url", "uvloop", "textual", "pyyaml", "repeat-tool-breaker")
+
+
+def machine() -> dict[str, str]:
+    """Name and value of all that a figure depends on and that names no place."""
+    cores = len(os.sched_getaffinity(0))
+    release = ".".join(platform.release().split(".")[:2])
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2**30
+    return {
+        "CPU": f"{_field('/proc/cpuinfo', 'model name')}, {cores} cores",
+        "memory": f"{memory:.0f} GiB",
+        "system": f"{_field('/etc/os-release', 'PRETTY_NAME', '=')}, Linux {release}",
+        "Python": f"{platform.python_implementation()} {platform.python_version()}",
+        "Node": _printed("node", "--version"),
+        "packages": ", ".join(f"{name} {version(name)}" for name in PACKAGES),
+        "reference": f"{PACKAGE} {VERSION}",
+        "load before": f"{os.getloadavg()[0]:.2f} (one minute's average)",
+    }
+
+
+def _field(path: str, name: str, separator: str = ":") -> str:
+    for line in Path(path).read_text().splitlines():
+        key, _, value = line.partition(separator)
+        if key.strip() == name:
+            return value.strip().strip('"')
+    return "unknown"
+
+
+def _printed(*command: str) -> str:
+    try:
+        return subprocess.run(command, capture_output=True, text=True, timeout=30, check=True).stdout.strip()
+    except (OSError, subprocess.SubprocessError):
+        return "none"
