@@ -80,6 +80,34 @@ SHAPED = [
 ]
 
 
+@pytest.mark.parametrize("gap", ["\n", "\r\n", "\t", "\f"])
+@pytest.mark.parametrize(
+    "place",
+    ["--password {}", "login --password\t{}", "curl -u bob:{} u", "ghp_{0}{0}", "API_KEY=\t{}", "X-Auth-Token:\t{}"],
+)
+def test_a_secret_behind_a_line_break_that_json_has_written_as_a_letter(place: str, gap: str):
+    secret = SECRET.replace("-", "0")
+    command = f"make{gap}{place.format(secret)}"
+    assert secret not in mask(command)
+    assert secret not in mask(canonical({"command": command, "x": [command]}))
+
+
+@pytest.mark.parametrize("quote", ["'\\''", "'\"'\"'"])
+def test_a_secret_in_quotes_inside_single_quotes(quote: str):
+    text = f"sh -c 'export DB_PASSWORD={quote}{SECRET}{quote}; login --token {quote}{SECRET}{quote} -v'"
+    assert mask(text) == text.replace(SECRET, TOKEN)
+    assert SECRET not in mask(canonical({"command": text}))
+
+
+def test_a_secret_that_is_escaped_for_a_url():
+    for text in (
+        f"https://e.com/login?to=https%3A%2F%2Ff.com%3Ftoken%3D{SECRET}%26page%3D2",
+        f"https://e.com/?q=%7B%22password%22:%20%22{SECRET}%22%7D",
+        f"https://e.com/?q=%7B%22password%22%3A%22{SECRET}%22%7D",
+    ):
+        assert SECRET not in mask(text)
+
+
 @pytest.mark.parametrize("secret", SHAPED)
 @pytest.mark.parametrize(
     "place", ["echo {}", "git clone https://{}@github.com/o/r", "x = '{}'", "({})", "/hook/{}/post"]
