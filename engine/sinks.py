@@ -79,8 +79,8 @@ def is_generic(path: str) -> bool:
 
 def named_sink(path: str) -> str:
     """The one spelling of a path, or nothing where it names no place: ``/dev/null``, ``log-$(date).txt``."""
-    if is_generic(path) or MARK in path or "$(" in path:
+    if MARK in path or "$(" in path:
         return ""
     if "./" in path or "//" in path or path[:1] == ".":
-        return _STEPS.sub("/", _HERE.sub("", path, count=1))
-    return path
+        path = _STEPS.sub("/", _HERE.sub("", path, count=1))
+    return "" if is_generic(path) else path

@@ -295,6 +295,7 @@ def test_what_is_no_option_keeps_its_dash():
         ("git log --oneline -o x", []),
         # generic targets
         ("a > /dev/null", []),
+        ("a > //dev/./null; curl -o /dev///null https://a.example", []),
         ("a > /dev/stderr", []),
         ("a > /dev/fd/3", []),
         ("a > NUL", []),
