@@ -18,6 +18,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Mapping
 from typing import NoReturn
@@ -106,7 +107,10 @@ def supervise(name: str) -> Findings:
     part = PARTS[name]
     print(f"{name}: {part.about} …", file=sys.stderr, flush=True)
     command = (sys.executable, "-m", "benchmarks", "--child", name)
-    with subprocess.Popen(command, stdout=subprocess.PIPE, start_new_session=True) as process:
+    with (
+        tempfile.TemporaryDirectory(prefix="rtb-", dir="/tmp") as home,
+        subprocess.Popen(command, stdout=subprocess.PIPE, start_new_session=True, env=_environment(home)) as process,
+    ):
         try:
             printed, _ = process.communicate(timeout=part.limit)
         except subprocess.TimeoutExpired:
@@ -119,6 +123,12 @@ def supervise(name: str) -> Findings:
         return msgspec.json.decode(printed, type=Findings)
     except msgspec.MsgspecError:
         return _nothing(part, f"the part ended with status {process.returncode}")
+
+
+def _environment(home: str) -> dict[str, str]:
+    """Whatever the user has configured, installed or running has no part in it."""
+    own = {name: value for name, value in os.environ.items() if not name.startswith("BREAKER_")}
+    return own | {f"XDG_{kind}": home for kind in ("CONFIG_HOME", "STATE_HOME", "DATA_HOME", "RUNTIME_DIR")}
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:

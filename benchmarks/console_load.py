@@ -1,6 +1,6 @@
 """What the console costs while 500 events a second come in over the socket, and what it costs those who send them.
 
-    python benchmarks/console_load.py [--seconds N] [--rounds N]
+    python -m benchmarks.console_load [--seconds N] [--rounds N]
 
 Each round drives the same load twice: at ``breaker serve`` with nobody looking, and at ``breaker``, drawing on a real
 pty of 120 by 40 all the while. Printed are, of the console: its processor time as a share of one core (the engine in it
@@ -32,10 +32,19 @@ from fcntl import ioctl
 from multiprocessing.connection import Connection
 from pathlib import Path
 
+from msgspec import Struct
+
+from benchmarks.findings import Findings, Table, figure, grid, over_rounds
 from engine.client import Client
 
 AGENTS = 20
 CALLS_PER_SECOND = 250
+SECONDS, ROUNDS = 10.0, 3
+TARGET, P99_TARGET = 0.35, 10.0
+HEADINGS = (
+    *("core", "frames/s", "longest gap", "key p50", "key max", "MB"),
+    *("alone p50", "alone p99", "alone max", "console p50", "console p99", "console max"),
+)
 SIZE = (40, 120)
 RESULT = {"value": {"exitCode": 0}, "content": [{"type": "text", "text": "id,name\n1,one\n2,two\n"}]}
 TICKS = os.sysconf("SC_CLK_TCK")
@@ -63,6 +72,32 @@ def load(path: str, seconds: float, report: Connection) -> None:
     for thread in threads:
         thread.join()
     report.send(taken)
+
+
+class Round(Struct, frozen=True):
+    """What decisions took with nobody looking, in seconds, and all that was measured of the console."""
+
+    alone: list[float]
+    drawn: dict[str, list[float]]
+
+    @property
+    def p99_ratio(self) -> float:
+        """Of the slow decisions: with the console over without."""
+        return centile(self.drawn["taken"], 0.99) / centile(self.alone, 0.99)
+
+    def cells(self) -> tuple[str, ...]:
+        """The round as text, under ``HEADINGS``."""
+        drawn = self.drawn
+        decisions = (centile(taken, share) for taken in (self.alone, drawn["taken"]) for share in (0.5, 0.99, 1))
+        return (
+            figure(drawn["share"][0], "%"),
+            f"{drawn['frames'][0]:.1f}",
+            f"{drawn['gaps'][0] * 1000:.0f}",
+            f"{centile(drawn['keys'], 0.5):.0f}",
+            f"{centile(drawn['keys'], 1):.0f}",
+            f"{drawn['memory'][0]:.0f}",
+            *map(figure, decisions),
+        )
 
 
 class Screen:
@@ -185,32 +220,45 @@ def centile(values: list[float], share: float) -> float:
     return sorted(values)[min(int(len(values) * share), len(values) - 1)] * 1000
 
 
+def measure(seconds: float, rounds: int) -> list[Round]:
+    """Each round with nobody looking, then with the console."""
+    directory = Path(tempfile.mkdtemp(dir="/tmp", prefix="breaker-bench-"))
+    directory.chmod(0o700)
+    try:
+        return [Round(headless(directory, seconds), drawn(directory, seconds)) for _ in range(rounds)]
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+def findings() -> Findings:
+    """The console's share of a core, and what it costs those who send."""
+    rounds = measure(SECONDS, ROUNDS)
+    return Findings(
+        (
+            over_rounds(
+                f"console at {2 * CALLS_PER_SECOND} events/s, share of a core",
+                [one.drawn["share"][0] for one in rounds],
+                unit="%",
+                target=TARGET,
+            ),
+            over_rounds(
+                "call/decide p99 with the console drawing, over p99 with nobody looking",
+                [one.p99_ratio for one in rounds],
+                target=P99_TARGET,
+            ),
+        ),
+        (Table("The console under load, ms", HEADINGS, tuple(one.cells() for one in rounds)),),
+    )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=20)
     parser.add_argument("--rounds", type=int, default=3)
     asked = parser.parse_args()
-    directory = Path(tempfile.mkdtemp(dir="/tmp", prefix="breaker-bench-"))
-    directory.chmod(0o700)
-    ratios: list[float] = []
-    try:
-        for _ in range(asked.rounds):
-            alone = headless(directory, asked.seconds)
-            seen = drawn(directory, asked.seconds)
-            with_it, without = centile(seen["taken"], 0.99), centile(alone, 0.99)
-            ratios.append(with_it / without)
-            print(
-                f"core {seen['share'][0]:.0%}  frames/s {seen['frames'][0]:.1f}"
-                f"  longest gap {seen['gaps'][0] * 1000:.0f} ms"
-                f"  key p50 {centile(seen['keys'], 0.5):.0f} max {centile(seen['keys'], 1):.0f} ms"
-                f"  {seen['memory'][0]:.0f} MB resident\n"
-                f"  decide p50/p99/max ms: alone {centile(alone, 0.5):.2f}/{without:.2f}/{centile(alone, 1):.1f}"
-                f"  console {centile(seen['taken'], 0.5):.2f}/{with_it:.2f}/{centile(seen['taken'], 1):.1f}"
-                f"  p99 ratio {ratios[-1]:.1f}"
-            )
-    finally:
-        shutil.rmtree(directory, ignore_errors=True)
-    print(f"median p99 ratio {statistics.median(ratios):.1f}")
+    rounds = measure(asked.seconds, asked.rounds)
+    print(grid(HEADINGS, [one.cells() for one in rounds]))
+    print(f"\nmedian p99 ratio {statistics.median(one.p99_ratio for one in rounds):.1f}")
 
 
 if __name__ == "__main__":

@@ -43,8 +43,9 @@ class Row(Struct, frozen=True, kw_only=True):
         """The row as text, under ``HEADINGS``."""
         target = "" if self.target is None else f"{'≥' if self.at_least else '≤'} {figure(self.target, self.unit)}"
         measured = "–" if self.value is None else figure(self.value, self.unit)
-        spread = "" if self.low is None or self.high is None else f"{figure(self.low)} – {figure(self.high)}"
-        return (self.what, measured, spread, target, self.verdict)
+        percent = self.unit if self.unit == "%" else ""
+        ends = [figure(end, percent) for end in (self.low, self.high) if end is not None]
+        return (self.what, measured, " – ".join(ends), target, self.verdict)
 
 
 class Table(Struct, frozen=True):
