@@ -15,7 +15,9 @@ from engine.harnesses.known import HARNESSES, Scope
 VARIABLES = (
     "CLAUDE_CONFIG_DIR",
     "CODEX_HOME",
+    "DSH_HOME",
     "GEMINI_CLI_HOME",
+    "OPENCODE_CONFIG_DIR",
     "XDG_RUNTIME_DIR",
     "XDG_CONFIG_HOME",
     "XDG_STATE_HOME",
