@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import difflib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -79,8 +79,9 @@ class Plan(Struct, frozen=True):
 def plan_install(target: Target, wishes: Wishes) -> Plan:
     """What installing would do. Raises SettingsError and PathError."""
     found = _find(target)
-    before = _without_us(target.harness, found)
-    after = _with_us(target.harness, structs.replace(found, data=before).text, wishes).encode()
+    with _naming(found):
+        before = _without_us(target.harness, found)
+        after = _with_us(target.harness, structs.replace(found, data=before).text, wishes).encode()
     old = load_record(found.real)
     record = Record(
         target.harness.name,
@@ -97,7 +98,8 @@ def plan_install(target: Target, wishes: Wishes) -> Plan:
 def plan_uninstall(target: Target) -> Plan:
     """What taking our hooks out would do. Raises SettingsError and PathError."""
     found = _find(target)
-    before = _without_us(target.harness, found)
+    with _naming(found):
+        before = _without_us(target.harness, found)
     old = load_record(found.real)
     return Plan(found, before, before, made=tuple(Path(one) for one in old.made) if old else ())
 
@@ -133,6 +135,16 @@ def entries(target: Target) -> tuple[Installed, ...]:
 
 def _find(target: Target) -> SettingsFile:
     return find_settings(target.path, target.directory if target.scope == "project" else None)
+
+
+@contextlib.contextmanager
+def _naming(found: SettingsFile) -> Iterator[None]:
+    """What is wrong with a text, with the file it is in."""
+    try:
+        yield
+    except SettingsError as error:
+        said = str(error)
+        raise SettingsError(said if str(found.path) in said else f"{found.path}: {said}") from error
 
 
 def _with_us(harness: Harness, text: str, wishes: Wishes) -> str:
