@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Literal
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from engine.breaker import Breaker
 from engine.calls import Call, Failure, Identity, Measure
@@ -32,7 +32,7 @@ from engine.events import (
 )
 from engine.fingerprints import cap_of
 from engine.replayed import ReplayedCall, telling_argument
-from engine.session_items import ANSWERS, AgentLine, CallLine, Damaged, Line, Recorded, ResultLine, TurnLine, Unknown
+from engine.session_items import ANSWERS, AgentLine, CallLine, Damaged, Line, ResultLine, TurnLine, Unknown
 from engine.verdicts import Advisory, Ask, Decided, Outcome, Verdict, Waiting
 
 LOOK_AHEAD = 1024
@@ -75,6 +75,12 @@ def replay_events(
     for _ in run.rest():
         yield from events
         events.clear()
+
+
+def measured(identity: Identity, limits: Mapping[str, float | None]) -> Identity:
+    """The same with the measures that these limits make of its fingerprints."""
+    measures = tuple(Measure(one, cap) for one in identity.fingerprints if (cap := cap_of(one, limits)) is not None)
+    return structs.replace(identity, measures=measures)
 
 
 class _Course(Struct, eq=False):
@@ -187,28 +193,15 @@ class Replay:
         course = _Course(self._numbers, line)
         self._under_way.append(course)
         call = Call(line.id, line.agent, line.tool, line.args)
-        answer = self._breaker.decide(call, self._identity(line.recorded) if line.recorded else None)
+        answer = self._breaker.decide(call, line.identity or self._recorded_identity(line))
         if isinstance(answer, Verdict):
             self._decide(course, answer)
         else:
             self._wait(course, answer)
 
-    def _identity(self, recorded: Recorded) -> Identity:
+    def _recorded_identity(self, line: CallLine) -> Identity | None:
         """What the journal says the call is, with the caps of this configuration."""
-        known = recorded.identity
-        measures = tuple(
-            Measure(fingerprint, cap)
-            for fingerprint in known.fingerprints
-            if (cap := cap_of(fingerprint, self._limits)) is not None
-        )
-        return Identity(
-            known.fingerprints,
-            measures,
-            local=known.local,
-            shell=known.shell,
-            reads_only=known.reads_only,
-            asks_http_code=known.asks_http_code,
-        )
+        return measured(line.recorded.identity, self._limits) if line.recorded else None
 
     def _wait(self, course: _Course, waiting: Waiting) -> None:
         """Let the asks that this call raised stay open if the journal will say how they end; answer them if not."""

@@ -89,6 +89,8 @@ _TELLING_ARGUMENTS = ("command", "cmd", "url", "file_path", "path", "pattern", "
 
 def telling_argument(args: Mapping[str, Any]) -> str:
     """The argument that says best what a call does, cut and as the agent wrote it; "" when it has no text at all."""
+    if not args:
+        return ""
     for key in _TELLING_ARGUMENTS:
         if text := _text(args.get(key)):
             return text

@@ -42,7 +42,10 @@ class Recorded(Struct, frozen=True):
 
 
 class CallLine(Struct, frozen=True):
-    """A call. ``answer`` is how an ask about it ends, if the session says."""
+    """A call. ``answer`` is how an ask about it ends, if the session says.
+
+    ``identity`` is what it is, for one who has worked that out, with the measures of the configuration that judges.
+    """
 
     line: int
     id: str
@@ -52,6 +55,7 @@ class CallLine(Struct, frozen=True):
     answer: Outcome | None = None
     recorded: Recorded | None = None
     at: float = 0.0
+    identity: Identity | None = None
 
 
 class ResultLine(Struct, frozen=True):

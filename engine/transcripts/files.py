@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -25,15 +25,17 @@ class NoneFoundError(Exception):
     """There is no transcript where it should be; ``str()`` says where that is."""
 
 
-def read_session_file(path: Path) -> Iterator[Line]:
+def read_session_file(path: Path, taken: Callable[[int], None] | None = None) -> Iterator[Line]:
     """The items of a session and of its sub-agents, in the order of time as far as they tell it.
+
+    ``taken`` is called with the bytes of each line that was read, unpacked.
 
     Raises OSError when the file cannot be opened or read, NotASessionError when it is of no known format. A file of a
     sub-agent that cannot be read is an item like a damaged line.
     """
     reader = AnyReader()
     with path.open("rb") as file:
-        lines = read(file, reader)
+        lines = read(file, reader, taken)
         first = next(lines, None)  # the format is known with the first item
         if first is None:
             return
@@ -44,9 +46,9 @@ def read_session_file(path: Path) -> Iterator[Line]:
         elif len(beside) > SIDE_BY_SIDE:
             yield from own
             for one in beside:
-                yield from _read_beside(one)
+                yield from _read_beside(one, taken)
         else:
-            timed = [_timed(own), *(_timed(_read_beside(one)) for one in beside)]
+            timed = [_timed(own), *(_timed(_read_beside(one, taken)) for one in beside)]
             for _, item in heapq.merge(*timed, key=_time_of):
                 yield item
 
@@ -57,6 +59,15 @@ def sub_agents_of(path: Path) -> list[Path]:
         return sorted((path.with_suffix("") / "subagents").glob("**/agent-*.jsonl"))
     except OSError:
         return []
+
+
+def size_of(path: Path) -> int:
+    """The bytes of a session's file and of those read along with it; 0 for what is not there."""
+    size = 0
+    for one in (path, *(sub_agents_of(path) if path.suffix == ".jsonl" else ())):
+        with suppress(OSError):
+            size += one.stat().st_size
+    return size
 
 
 def sessions_of(paths: Iterable[Path]) -> list[Path]:
@@ -95,12 +106,12 @@ def _after(first: Line, rest: Iterator[Line]) -> Iterator[Line]:
     yield from rest
 
 
-def _read_beside(path: Path) -> Iterator[Line]:
+def _read_beside(path: Path, taken: Callable[[int], None] | None) -> Iterator[Line]:
     """The items of a sub-agent's file; where a line says nothing, its file is named."""
     name = str(path)
     try:
         with path.open("rb") as file:
-            for item in read(file):
+            for item in read(file, taken=taken):
                 yield structs.replace(item, file=name) if isinstance(item, Damaged | Unknown) else item
     except NotASessionError as error:
         yield Damaged(1, str(error), name)

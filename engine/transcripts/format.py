@@ -48,6 +48,11 @@ class Format(Struct, frozen=True):
     reader: Callable[[], Reader]
     place: Callable[[], Place] | None = None
 
+    @property
+    def foreign(self) -> bool:
+        """Whether a harness writes it, and not this program: then it knows of no asks."""
+        return bool(self.harness)
+
 
 Form = TypeVar("Form")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -82,12 +82,17 @@ def format_of_line(raw: bytes) -> Format | None:
     return next((one for one in FORMATS if one.claims(entry)), None)
 
 
-def read(file: BinaryIO, reader: AnyReader | None = None) -> Iterator[Line]:
-    """The items of a session in any known format. Raises NotASessionError as soon as it is clear that it is none."""
+def read(file: BinaryIO, reader: AnyReader | None = None, taken: Callable[[int], None] | None = None) -> Iterator[Line]:
+    """The items of a session in any known format. Raises NotASessionError as soon as it is clear that it is none.
+
+    ``taken`` is called with the bytes of each line that was read.
+    """
     reader = reader or AnyReader()
     stream, frames = unpacked(file)
     number = 0
     for number, raw in lines_of(stream):
+        if taken:
+            taken(len(raw))
         yield from reader.read(number, raw)
         yield from _faults(frames, number)
     yield from _faults(frames, number)
