@@ -19,6 +19,8 @@ SOCKET_NAME = "engine.sock"
 SOCKET_PATH_BYTES = 103 if sys.platform == "darwin" else 107
 """The longest path that fits ``sun_path``, its closing zero byte deducted."""
 
+_CHOOSE = "Choose a directory of your own; one that is not there yet is made, closed to others."
+
 
 class PathError(Exception):
     """A path that cannot be used; ``str()`` says why and what to do, for a person."""
@@ -90,11 +92,16 @@ def private_directory(path: Path) -> Path:
         if path.is_symlink():
             raise PathError(f"{path} is a symbolic link; it must be a directory of yours.") from error
         raise PathError(f"The directory {path} cannot be made or used: {error.strerror}.") from error
+    mode = stat.S_IMODE(found.st_mode)
+    if mode & stat.S_IWOTH:
+        raise PathError(f"The directory {path} is everybody's (mode {mode:04o}). {_CHOOSE}")
     if found.st_uid != os.geteuid():
-        raise PathError(f"The directory {path} belongs to another user (uid {found.st_uid}).")
-    if found.st_mode & 0o077:
-        mode = stat.S_IMODE(found.st_mode)
-        raise PathError(f"The directory {path} is open to others (mode {mode:04o}). Run: chmod 700 {quote(str(path))}")
+        raise PathError(f"The directory {path} belongs to another user (uid {found.st_uid}). {_CHOOSE}")
+    if mode & 0o077:
+        raise PathError(
+            f"The directory {path} is open to others (mode {mode:04o}). {_CHOOSE} "
+            f"Or close this one: chmod 700 {quote(str(path))}"
+        )
     if above.st_mode & stat.S_IWOTH and not above.st_mode & stat.S_ISVTX:
         raise PathError(f"Everybody may replace {path}: its parent is writable for all. Choose another place.")
     return path

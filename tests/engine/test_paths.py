@@ -109,8 +109,16 @@ def test_a_directory_is_made_for_its_owner_alone(home: Path):
 
 def test_a_directory_that_others_may_look_into_is_refused(home: Path):
     (home / "open").mkdir(mode=0o750)
-    with pytest.raises(PathError, match=r"is open to others \(mode 0750\)\. Run: chmod 700"):
+    with pytest.raises(PathError, match=r"is open to others \(mode 0750\)\. .* chmod 700"):
         private_directory(home / "open")
+
+
+def test_nobody_is_told_to_close_a_directory_that_is_everybodys(home: Path):
+    (home / "tmp").mkdir()
+    (home / "tmp").chmod(0o1777)
+    with pytest.raises(PathError, match=r"is everybody's \(mode 1777\)\. Choose a directory of your own") as caught:
+        private_directory(home / "tmp")
+    assert "chmod" not in str(caught.value)
 
 
 def test_a_link_is_refused(home: Path):
