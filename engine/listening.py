@@ -76,7 +76,7 @@ class Listening:
     def _take_lock(self) -> int:
         give_up = time.monotonic() + LOCK_SECONDS
         while True:
-            lock = os.open(self._lock_path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+            lock = self._open_lock()
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError as error:
@@ -93,6 +93,12 @@ class Listening:
                 os.pwrite(lock, b"%d\n" % os.getpid(), 0)
                 return lock
             os.close(lock)
+
+    def _open_lock(self) -> int:
+        try:
+            return os.open(self._lock_path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        except OSError as error:
+            raise SocketError(f"{self._lock_path} cannot be made: {error.strerror}.") from error
 
     def _still_there(self, lock: int) -> bool:
         """Whether the file just locked is still the one at its path: its last holder deleted it on leaving."""
@@ -112,19 +118,22 @@ class Listening:
     # -- the socket -------------------------------------------------------------------------------------------
 
     def _bind(self) -> socket.socket:
-        self._clear_the_way()
         listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
+            self._clear_the_way()
             if sys.platform == "linux":
                 os.fchmod(listener.fileno(), 0o600)
             listener.bind(os.fspath(self.path))
             self.path.chmod(0o600)
             self._identity = _identity(self.path)
             listener.listen(BACKLOG)
+            listener.setblocking(False)
         except OSError as error:
             listener.close()
             raise SocketError(f"{self.path} cannot be listened on: {error.strerror}.") from error
-        listener.setblocking(False)
+        except BaseException:
+            listener.close()
+            raise
         return listener
 
     def _clear_the_way(self) -> None:

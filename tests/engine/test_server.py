@@ -380,6 +380,9 @@ def test_what_cannot_be_listened_on_is_said_in_words() -> None:
         assert (directory / "file").read_text() == "precious"
         with pytest.raises(PathError, match="bytes"):
             Host(socket=directory / ("x" * 120)).start()
+        (directory / "b.sock.lock").mkdir()
+        with pytest.raises(SocketError, match="lock cannot be made: Is a directory"):
+            Host(socket=directory / "b.sock").start()
         (directory / "open").mkdir()
         (directory / "open").chmod(0o755)
         with pytest.raises(PathError, match="open to others"):
