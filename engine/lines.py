@@ -81,7 +81,9 @@ class LineProtocol(asyncio.Protocol):
             self._transport.close()
 
     def abort(self) -> None:
-        """Hang up at once."""
+        """Hang up at once: no further line is served, not even one that has come."""
+        self._ended = True
+        self._todo.clear()
         if self._transport is not None:
             self._transport.abort()
 
@@ -136,8 +138,8 @@ class LineProtocol(asyncio.Protocol):
         todo = self._todo
         self._collecting = True
         try:
-            for _ in range(min(len(todo), SLICE)):
-                if self.backed_up or self._held:
+            for _ in range(SLICE):
+                if not todo or self.backed_up or self._held:
                     break
                 line = todo.popleft()
                 if isinstance(line, bytes):

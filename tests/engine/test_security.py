@@ -298,6 +298,22 @@ def test_one_who_passes_messages_on_can_change_none(attacked: Attacked, squatter
         until(lambda: operator.lift("a", "x") or None)
 
 
+def test_after_a_message_that_is_not_the_operators_none_of_its_own_is_heard(attacked: Attacked) -> None:
+    """As one does who passes messages on, and puts another in the place of the first."""
+    token, nonce = attacked.tokens[-1], new_nonce()
+    with Wire(attacked.operators) as wire:
+        engine_nonce = wire.ask("operator/hello", protocol=1, nonce=nonce)["result"]["nonce"]
+        wire.send("operator/attach", proof=prove(token, "operator", nonce, engine_nonce))
+        assert wire.read_line()
+        seals = Seals(token, "operator", nonce, engine_nonce)
+        ask = attacked.ask()
+        replaced = seals.seal(frame("operator/subscribe", 8))
+        second = seals.seal(frame("operator/answer", 9, ask=ask, answer="approved"))
+        wire.write(b"0" * len(replaced.strip()) + b"\n" + second)
+        answer = attacked.wire.read()["result"]
+        assert (answer["decision"], answer["outcome"]) == ("deny", "unattended")
+
+
 def test_what_was_overheard_opens_nothing(attacked: Attacked, squatter: Squatter) -> None:
     squatter.relay()
     operator = attacked.attach()
