@@ -17,6 +17,8 @@ FEED_EVENTS = 10_000
 FEED_BYTES = 64 * 1024 * 1024
 """What a feed keeps for its subscriber: so many events, from frames of so many bytes. Beyond it, it starts afresh."""
 
+SNAPSHOTS_KEPT = 4
+"""Snapshots that wait for a subscriber at once: each may be large, and nothing else bounds them."""
 NOTICES_KEPT = 20
 
 Listener = Callable[[Event], None]
@@ -62,9 +64,8 @@ class BoundedFeed:
             if self._state != "live":
                 return
             if len(self._kept) >= self._most_events or self._bytes + size > self._most_bytes:
-                self._missed += 1 + sum(one.missed if isinstance(one, Snapshot) else 1 for one in self._kept)
-                self._kept.clear()
-                self._bytes = 0
+                self._lose()
+                self._missed += 1
                 self._state = "behind"
             else:
                 self._kept.append(event)
@@ -78,6 +79,8 @@ class BoundedFeed:
         with self._lock:
             if self._state == "closed":
                 return
+            if sum(isinstance(one, Snapshot) for one in self._kept) >= SNAPSHOTS_KEPT:
+                self._lose()
             if self._missed:
                 snapshot = structs.replace(snapshot, missed=snapshot.missed + self._missed)
             self._kept.append(snapshot)
@@ -85,6 +88,11 @@ class BoundedFeed:
             self._state = "live"
         if self._wake:
             self._wake()
+
+    def _lose(self) -> None:
+        self._missed += sum(one.missed if isinstance(one, Snapshot) else 1 for one in self._kept)
+        self._kept.clear()
+        self._bytes = 0
 
     def end(self, why: str) -> None:
         """There will be no more events: ``drain`` raises ConnectionError(why) once what is kept was taken."""

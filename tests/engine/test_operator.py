@@ -12,7 +12,7 @@ from msgspec import structs
 
 from engine.config import DEFAULTS
 from engine.events import AskOpened, CallSeen, ConfigChanged, Event, Exempted, Notice, OperatorChanged, Snapshot
-from engine.feed import BoundedFeed, Hub
+from engine.feed import SNAPSHOTS_KEPT, BoundedFeed, Hub
 from engine.host import Host
 from engine.operator import AskNotOpenError, Feed, Operator
 from engine.operator_client import connect
@@ -212,6 +212,22 @@ def test_events_cost_a_bounded_amount_however_few_they_are() -> None:
     assert fresh.missed == 31
     hub.publish(event, 100)
     assert feed.drain() == [event]
+
+
+def test_a_subscriber_that_sleeps_through_many_snapshots_keeps_few() -> None:
+    feed = BoundedFeed(lambda _: None, closed=lambda _: None)
+    hub = Hub([], lambda: 0.0)
+    snapshot = Snapshot(0.0, (), (), (), attended=False, config={}, config_source="")
+    hub.add(feed, snapshot)
+    event = OperatorChanged(1.0, attended=True)
+    for _ in range(50):
+        hub.publish(event)
+        hub.restart_all(lambda: snapshot)
+    kept = feed.drain()
+    snapshots = [one for one in kept if isinstance(one, Snapshot)]
+    assert isinstance(kept[0], Snapshot)
+    assert len(snapshots) <= SNAPSHOTS_KEPT
+    assert sum(one.missed for one in snapshots) + kept.count(event) == 50
 
 
 def test_many_threads_may_use_one_operator(scene: Scene) -> None:
