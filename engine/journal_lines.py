@@ -24,6 +24,7 @@ from engine.events import (
     CallSettled,
     ConfigChanged,
     Event,
+    Notice,
     Refused,
     encoder,
     event_decoder,
@@ -132,6 +133,11 @@ def _config_changed(event: ConfigChanged) -> ConfigChanged:
     return replace(event, config=config, error=_preview(event.error))
 
 
+def _notice(event: Notice) -> Notice:
+    """What went wrong inside may quote what it went wrong on."""
+    return replace(event, text=_preview(event.text, REASON_KEPT))
+
+
 _PRIVATE: Mapping[type, Callable[[Any], Event]] = {
     CallSeen: _call_seen,
     CallDecided: _call_decided,
@@ -140,6 +146,7 @@ _PRIVATE: Mapping[type, Callable[[Any], Event]] = {
     AskClosed: _ask_closed,
     Refused: _refused,
     ConfigChanged: _config_changed,
+    Notice: _notice,
 }
 """Events that carry text of a tool or of the operator. The others hold names, fingerprints and our own words."""
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import fcntl
 import os
 import re
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
@@ -18,6 +19,9 @@ from msgspec import Struct
 
 EVENTS = ".jsonl"
 CHECKPOINT = ".checkpoint"
+LOCK_TRIES = 20
+LOCK_PAUSE = 0.001
+"""Seconds."""
 
 _NAME = re.compile(
     r"(?P<start>\d{8}T\d{6}Z)-(?P<pid>\d{1,10})(?:\.(?P<index>\d{1,9}))?\.(?:jsonl|checkpoint)", re.ASCII
@@ -79,9 +83,19 @@ def first_part(directory: Path, now: float) -> Part:
 
 
 def lock(handle: int) -> None:
-    """Say that the run which writes this open file lives. Ends with the process, however it ends."""
-    with suppress(OSError):
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    """Say that the run which writes this open file lives. Ends with the process, however it ends.
+
+    Another engine may hold the file for the moment in which it looks whether anybody does, so it is tried again.
+    """
+    for _ in range(LOCK_TRIES):
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            time.sleep(LOCK_PAUSE)
+        except OSError:  # a file system without locks
+            return
+        else:
+            return
 
 
 def finished_runs(parts: Sequence[Part]) -> list[Part]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import shutil
@@ -12,6 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import msgspec
@@ -34,7 +36,7 @@ from engine.events import (
 )
 from engine.journal import RETRY_SECONDS, RETRY_SECONDS_MOST, Journal, Limits
 from engine.journal_lines import TEXT_KEPT, decode_checkpoint, encode_checkpoint, event_of, line_of
-from engine.journal_parts import finished_runs, parts_in
+from engine.journal_parts import finished_runs, lock, parts_in
 from engine.journal_reader import Damaged, follow, read
 from engine.turn import Streak
 from engine.verdicts import Advisory, Ask, Hit, Refusal
@@ -157,6 +159,7 @@ def events_that_hold(secret: str) -> Iterator[Event]:
     yield AskOpened(1.0, ask)
     yield AskClosed(1.0, "ask-1", "a", "rejected", 1, text)
     yield Refused(1.0, "a", (Refusal("host:x", "rejected", text),))
+    yield Notice(1.0, "error", f"The breaker failed while judging a call: ValueError({text!r})")
 
 
 @pytest.mark.parametrize("event", events_that_hold(SECRET), ids=lambda event: type(event).__name__)
@@ -328,6 +331,21 @@ def test_a_living_run_is_neither_recovered_from_nor_deleted(make: Callable[..., 
     assert {part.run for part in finished_runs(parts)} == {parts[-1].run}
     living.close()
     assert finished_runs(parts) == parts
+
+
+def test_one_who_looks_whether_a_run_lives_does_not_keep_it_from_saying_so(
+    make: Callable[..., Journal], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    (tmp_path / "part").touch()
+    looking, writing = (os.open(tmp_path / "part", os.O_RDWR) for _ in range(2))
+    fcntl.flock(looking, fcntl.LOCK_SH)
+    looked = SimpleNamespace(sleep=lambda _: fcntl.flock(looking, fcntl.LOCK_UN))
+    monkeypatch.setattr("engine.journal_parts.time", looked)
+    lock(writing)
+    with pytest.raises(BlockingIOError):
+        fcntl.flock(looking, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    os.close(looking)
+    os.close(writing)
 
 
 def test_files_of_others_are_left_alone(make: Callable[..., Journal], clock: Clock, tmp_path: Path):
