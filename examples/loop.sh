@@ -13,6 +13,7 @@ times=${2:-14}
 
 pipes=$(mktemp -d)
 trap 'rm -rf "$pipes"' EXIT
+trap : PIPE # an engine that goes away is said in words, below
 mkfifo "$pipes/asked" "$pipes/answered"
 if command -v socat >/dev/null; then
     socat - "UNIX-CONNECT:$socket" <"$pipes/asked" >"$pipes/answered" &
@@ -26,8 +27,8 @@ exec 3>"$pipes/asked" 4<"$pipes/answered"
 
 # Sends one request, and reads the line that answers it; nothing else is under way on this connection.
 ask() {
-    printf '{"jsonrpc":"2.0","id":%s,"method":"%s","params":%s}\n' "$1" "$2" "$3" >&3
-    IFS= read -r answer <&4 || { echo "no engine at $socket" >&2; exit 1; }
+    printf '{"jsonrpc":"2.0","id":%s,"method":"%s","params":%s}\n' "$1" "$2" "$3" >&3 2>/dev/null &&
+        IFS= read -r answer <&4 || { echo "no engine at $socket" >&2; exit 1; }
 }
 
 # A text as a JSON string; control characters other than a line break are dropped.

@@ -216,3 +216,19 @@ def test_the_shell_example_loops_until_it_is_refused() -> None:
         assert sum("CONVERGENCE_CHECK" in line for line in lines) == 2
         assert sum("REPEAT_TOOL_BLOCKED" in line for line in lines) == 3
         assert (found.returncode, found.stderr) == (0, "")
+
+
+def test_the_shell_example_says_that_there_is_no_engine() -> None:
+    """Also where nc is gone before anything is written to it."""
+    with short_directory() as directory:
+        for name in ("nc", "socat"):
+            (directory / name).write_text("#!/bin/sh\nexec <&-\n")
+            (directory / name).chmod(0o755)
+        environment = {"PATH": f"{directory}:{os.environ['PATH']}", "BREAKER_SOCKET": str(directory / "e.sock")}
+        command = ["sh", str(ROOT / "examples" / "loop.sh"), "true"]
+        for _ in range(10):
+            found = subprocess.run(
+                command, env=environment, capture_output=True, text=True, timeout=DEADLINE, check=False
+            )
+            assert (found.returncode, found.stdout) == (1, "")
+            assert "no engine at" in found.stderr
