@@ -47,6 +47,7 @@ from engine.verdicts import Advisory, Ask, Decided, Hit, Outcome, Settlement, Ve
 _UNTRACKED = Identity((), ())
 _ALLOWED = Verdict("allow")
 _UNKNOWN = Settlement(known=False)
+_UNREMARKABLE = Settlement()
 
 
 class Breaker:
@@ -129,20 +130,22 @@ class Breaker:
         if agent is None or pending is None:
             return _UNKNOWN
         measures = pending.identity.measures
-        if result.aborted:
+        aborted = result.aborted
+        if aborted:
             failure = None
         elif isinstance(failure, UnsetType):
             failure = failure_of(result, pending.identity)
         streaks: Mapping[str, int] = {}
         advisories = pending.advisories
-        if pending.turn is agent.turn and measures and not result.aborted:
+        if pending.turn is agent.turn and measures and not aborted:
             if failure is None:
-                streaks = agent.turn.succeeded(measures)
+                if agent.turn.streaks:
+                    streaks = agent.turn.succeeded(measures)
             else:
                 streaks = agent.turn.failed(measures, failure)
                 advisories = self._failure_advisory(streaks, failure) + advisories
             agent.turn.remember(measures, preview(result, self.config.result_preview_chars))
-        settlement = Settlement(failure, advisories)
+        settlement = Settlement(failure, advisories) if failure or advisories else _UNREMARKABLE
         if self._listener:
             self._listener(call_settled(now, pending, result, settlement, streaks))
         return settlement

@@ -92,10 +92,10 @@ def result_of(raw: object) -> Result:
         return Result(text=raw if isinstance(raw, str) else "")
     value = raw.get("value")
     return Result(
-        is_error=raw.get("isError") is True,
-        error_code=_error_code(raw.get("error")),
-        value=value if isinstance(value, dict) else {},
-        text=_text_of(raw.get("content")),
+        raw.get("isError") is True,
+        _error_code(raw["error"]) if "error" in raw else "",
+        value if isinstance(value, dict) else {},
+        _text_of(raw.get("content")),
     )
 
 
@@ -118,4 +118,4 @@ def _text_of(content: object) -> str:
     if not isinstance(content, list):
         return ""
     texts = [block.get("text") if isinstance(block, dict) else block for block in content]
-    return "\n".join(text for text in texts if isinstance(text, str))
+    return "\n".join([text for text in texts if isinstance(text, str)])

@@ -18,7 +18,7 @@ from msgspec import Struct
 from engine.arguments import command_of, request_of, urls_of
 from engine.calls import Identity, Measure, kind_of
 from engine.canonical import plainly, spelled_out
-from engine.commands import CommandLine, RequestUrl, read_command
+from engine.commands import RequestUrl, read_command
 from engine.config import Config
 from engine.masking import mask, mask_head
 from engine.urls import fold_aliases, identify_url
@@ -62,18 +62,16 @@ def cap_of(fingerprint: str, limits: Mapping[str, float | None]) -> float | None
 
 
 class Marks(Struct, frozen=True, gc=False):
-    """What a command line, a request or one URL adds to an identity."""
+    """What a command line, a request or one URL adds to an identity: its fingerprints, each with its cap if any."""
 
-    fingerprints: tuple[str, ...] = ()
-    measures: tuple[Measure, ...] = ()
+    caps: dict[str, float | None] = {}
     local: bool = False
     reads_only: bool = False
     asks_http_code: bool = False
 
 
 _NO_MARKS = Marks()
-_NO_LINE = CommandLine()
-_FAMILY = ("family", "family:http-fetch")
+_FAMILY = "family:http-fetch"
 
 
 class Tool(Struct, frozen=True):
@@ -148,10 +146,10 @@ class Fingerprinter:
             marks = self._request(kept)
         else:
             marks = _NO_MARKS
-        cap = self._cap("exact", exact)
+        caps = {exact: self._cap("exact", exact)} | marks.caps
         return Identity(
-            (exact, *marks.fingerprints),
-            marks.measures if cap is None else (Measure(exact, cap), *marks.measures),
+            tuple(caps),
+            tuple([Measure(fingerprint, cap) for fingerprint, cap in caps.items() if cap is not None]),
             marks.local,
             about.shell,
             marks.reads_only,
@@ -189,19 +187,24 @@ class Fingerprinter:
         targets = self._targets(line.urls) if line.urls else []
         local = _all_local(targets)
         relaxed = local and self._allow_local
-        own: list[tuple[str, str]] = []
+        caps: dict[str, float | None] = {}
         if line.verb:
             small = len(line.verb) <= VERB_CHARS_REMEMBERED
             cmd_prefix, verb = self._remembered_verb(line.verb) if small else _verb_forms(line.verb)
             if line.text:
-                own.append(("cmd", _fingerprint(cmd_prefix, line.text, clean=clean)))
+                cmd = _fingerprint(cmd_prefix, line.text, clean=clean)
+                caps[cmd] = self._cap("cmd", cmd)
             if not relaxed:
-                own.append(("verb", verb))
+                caps[verb] = self._cap("verb", verb)
         if not relaxed:
-            own += [("sink", _fingerprint("sink:", sink, clean=clean)) for sink in line.sinks[:SINKS_KEPT]]
+            for path in line.sinks[:SINKS_KEPT]:
+                sink = _fingerprint("sink:", path, clean=clean)
+                caps[sink] = self._cap("sink", sink)
             if line.fetches:
-                own.append(_FAMILY)
-        return self._joined(own, [] if relaxed else targets, local, line)
+                caps[_FAMILY] = self._cap("family", _FAMILY)
+            for target in targets:
+                caps |= target.caps
+        return Marks(caps, local, line.reads_only, line.asks_http_code)
 
     # -- URLs ---------------------------------------------------------------------------------------------------
 
@@ -214,7 +217,10 @@ class Fingerprinter:
         local = _all_local(targets)
         if local and self._allow_local:
             return Marks(local=True)
-        return self._joined([_FAMILY], targets, local)
+        caps = {_FAMILY: self._cap("family", _FAMILY)}
+        for target in targets:
+            caps |= target.caps
+        return Marks(caps, local)
 
     def _targets(self, urls: Sequence[RequestUrl]) -> list[Marks]:
         targets: list[Marks] = []
@@ -232,27 +238,14 @@ class Fingerprinter:
         url = identify_url(raw, self._aliases)
         if url is None:
             return None
-        own = [("net", _fingerprint("net:", f"{url.resource} {request}" if request else url.resource))]
+        net = _fingerprint("net:", f"{url.resource} {request}" if request else url.resource)
+        caps = {net: self._cap("net", net)}
         if self._include_local or not url.local:
-            own.append(("host", _fingerprint("host:", url.host, clean=True)))
-        own.append(("site", _fingerprint("site:", url.site, clean=True)))
-        return self._joined(own, [], url.local)
-
-    def _joined(
-        self, own: list[tuple[str, str]], targets: list[Marks], local: bool, line: CommandLine = _NO_LINE
-    ) -> Marks:
-        """One for all, each fingerprint once. ``own``: fingerprints with their kinds."""
-        fingerprints: dict[str, None] = {}
-        measures: dict[str, Measure] = {}
-        for kind, fingerprint in own:
-            fingerprints[fingerprint] = None
-            cap = self._cap(kind, fingerprint)
-            if cap is not None:
-                measures[fingerprint] = Measure(fingerprint, cap)
-        for target in targets:
-            fingerprints.update(dict.fromkeys(target.fingerprints))
-            measures.update({one.fingerprint: one for one in target.measures})
-        return Marks(tuple(fingerprints), tuple(measures.values()), local, line.reads_only, line.asks_http_code)
+            host = _fingerprint("host:", url.host, clean=True)
+            caps[host] = self._cap("host", host)
+        site = _fingerprint("site:", url.site, clean=True)
+        caps[site] = self._cap("site", site)
+        return Marks(caps, url.local)
 
 
 def _all_local(targets: Sequence[Marks]) -> bool:

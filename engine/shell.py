@@ -141,7 +141,8 @@ def split(text: str, nested: list[Nested]) -> list[Command]:
                 _end(commands, Command(words, redirects, "", quoted), _SEPARATOR.findall(separators))
             words, signs, quoted = [], [], False
     words, redirects = _without_redirects(words, signs, nested) if signs else (words, ())
-    _end(commands, Command(words, redirects, "", quoted), [""])
+    if words or redirects:
+        commands.append(Command(words, redirects, "", quoted))
     return commands
 
 

@@ -22,6 +22,8 @@ _NAME = re.compile(r"\$(?:\{(\w++)\}|(\w++))")
 class Variables:
     """The variables of one command line, while it is read from its start."""
 
+    __slots__ = ("_completions", "_overwritten", "_urls", "_values")
+
     def __init__(self) -> None:
         self._values: dict[str, str] = {}
         self._urls: dict[str, list[str]] = {}
