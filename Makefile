@@ -4,7 +4,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 PYTEST_WORKERS ?= 2
 
-.PHONY: test check format demo clean
+.PHONY: test check format demo screenshots clean
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -27,6 +27,9 @@ format: $(STAMP)
 
 demo: $(STAMP)
 	$(BIN)/breaker demo
+
+screenshots: $(STAMP)
+	$(BIN)/python -m tools.screenshots
 
 clean:
 	rm -rf $(VENV) build dist

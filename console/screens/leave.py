@@ -10,7 +10,9 @@ from textual.binding import Binding, BindingType
 from textual.containers import Container, Horizontal
 from textual.content import Content
 from textual.screen import ModalScreen
-from textual.widgets import Footer, Static
+from textual.widgets import Static
+
+from console.widgets.key_line import KeyLine
 
 
 class LeaveScreen(ModalScreen[bool]):
@@ -32,7 +34,7 @@ class LeaveScreen(ModalScreen[bool]):
             with Horizontal():
                 yield Static(Content.assemble((" enter ", "reverse bold"), " quit"), id="go")
                 yield Static(Content.assemble((" esc ", "reverse bold"), " stay"), id="stay")
-        yield Footer(show_command_palette=False, compact=True)
+        yield KeyLine()
 
     @on(events.Click, "#go")
     def _clicked_go(self) -> None:

@@ -9,7 +9,6 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container, Vertical
 from textual.screen import Screen
-from textual.widgets import Footer
 
 from console.question import Question
 from console.state import State
@@ -17,6 +16,7 @@ from console.state.stream import Filter, Row, parse_filter
 from console.widgets.agents import ALL, AgentList
 from console.widgets.calm import calm_lines
 from console.widgets.filter_line import FilterLine
+from console.widgets.key_line import KeyLine
 from console.widgets.lines import Lines
 from console.widgets.measures import MeasureList
 from console.widgets.prompt_panel import RESERVED, PromptPanel
@@ -70,7 +70,7 @@ class MainScreen(Screen[None]):
             yield self.stream
         yield self.filter_line
         yield self.panel
-        yield Footer(show_command_palette=False, compact=True)
+        yield KeyLine()
 
     def on_mount(self) -> None:
         self.stream.focus()

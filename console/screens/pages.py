@@ -9,9 +9,9 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
-from textual.widgets import Footer
 
 from console.state import State
+from console.widgets.key_line import KeyLine
 from console.widgets.lines import Lines
 from console.widgets.page import Page, Writer
 from console.widgets.status import Facts, StatusLine
@@ -66,7 +66,7 @@ class PageScreen(Screen[None]):
         yield self.status
         yield self.page.title_line
         yield self.page
-        yield Footer(show_command_palette=False, compact=True)
+        yield KeyLine()
 
     def on_mount(self) -> None:
         self.page.focus()

@@ -17,7 +17,7 @@ Stage = Literal["GATE", "REFUSED", "SUMMARIZE", "WARN", "EXEMPT", ""]
 
 GLYPHS: dict[Stage, str] = {"GATE": "◆", "REFUSED": "⊘", "SUMMARIZE": "▲", "WARN": "△", "EXEMPT": "∅", "": "·"}
 """Each stage's own shape, so that none needs its colour."""
-HEAT: dict[Stage, int] = {"GATE": 5, "REFUSED": 4, "SUMMARIZE": 3, "WARN": 2, "EXEMPT": 1, "": 0}
+HEAT: dict[Stage, int] = {"GATE": 5, "SUMMARIZE": 4, "WARN": 3, "REFUSED": 2, "EXEMPT": 1, "": 0}
 
 CALLS_KEPT = 128
 MOMENTS_KEPT = 128

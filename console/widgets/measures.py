@@ -33,9 +33,9 @@ class Columns(Struct, frozen=True):
 
 
 COLUMNS = (
-    (140, Columns(word=11, who=26, bar=34, count=8, streak=11, age=5)),
-    (100, Columns(word=11, who=18, bar=20, count=8, streak=11, age=5)),
-    (76, Columns(word=11, who=11, bar=13, count=7, streak=6, age=0)),
+    (140, Columns(word=12, who=26, bar=34, count=8, streak=11, age=5)),
+    (100, Columns(word=12, who=18, bar=20, count=8, streak=11, age=5)),
+    (76, Columns(word=12, who=11, bar=13, count=7, streak=6, age=0)),
     (62, Columns(word=7, who=10, bar=10, count=6, streak=4, age=0)),
     (0, Columns(word=7, who=0, bar=9, count=6, streak=4, age=0)),
 )
@@ -84,7 +84,7 @@ class MeasureList(Lines):
 
     def _agents(self) -> list[Agent]:
         if self.agent_id == ALL:
-            return list(self.state.agents)
+            return [agent for agent in self.state.agents if agent.ended_at is None]
         agent = self.state.agents.get(self.agent_id)
         return [agent] if agent else []
 

@@ -553,9 +553,9 @@ async def test_the_palette_knows_the_agents_and_what_can_be_done():
 async def test_the_footer_shows_what_works_now():
     async with stage(scenes.asking()) as on:
         await on.armed()
-        assert "Show asks" not in on.text("Footer FooterKey")
+        assert "Show asks" not in on.text("KeyLine FooterKey")
         await on.press("escape")
-        await on.until(lambda: "Show asks" in on.text("Footer FooterKey"), "Show asks")
-        assert "Follow" not in on.text("Footer FooterKey")
+        await on.until(lambda: "Show asks" in on.text("KeyLine FooterKey"), "Show asks")
+        assert "Follow" not in on.text("KeyLine FooterKey")
         await on.press("up")
-        await on.until(lambda: "Follow" in on.text("Footer FooterKey"), "Follow")
+        await on.until(lambda: "Follow" in on.text("KeyLine FooterKey"), "Follow")
