@@ -41,16 +41,16 @@ class Part(Struct, frozen=True):
 
 
 PARTS: Mapping[str, Part] = {
-    "stream": Part("stream_rates", "a coding agent's stream, beside the reference", 300),
-    "scaling": Part("scaling", "the window and the number of agents", 90),
-    "doubling": Part("doubling", "hostile input, doubled and doubled again", 150),
-    "memory": Part("memory_growth", "a million calls in one turn", 180),
-    "server": Part("server_cpu", "processor time of the server, beside the reference in Node", 90),
-    "trip": Part("socket_round_trip", "a decision over the socket, beside an echo", 60),
-    "hook": Part("hook_process", "the process that a harness starts at every call", 60),
-    "console": Part("console_load", "the console under 500 events a second", 90),
-    "paint": Part("first_paint", "from a command to the console's first paint", 60),
-    "transcripts": Part("transcripts", "reading what harnesses have recorded", 120),
+    "stream": Part("stream_rates", "a coding agent's stream, beside the reference", 400),
+    "scaling": Part("scaling", "the window and the number of agents", 150),
+    "doubling": Part("doubling", "hostile input, doubled and doubled again", 300),
+    "memory": Part("memory_growth", "a million calls in one turn", 240),
+    "server": Part("server_cpu", "processor time of the server, beside the reference in Node", 150),
+    "trip": Part("socket_round_trip", "a decision over the socket, beside an echo", 90),
+    "hook": Part("hook_process", "the process that a harness starts at every call", 90),
+    "console": Part("console_load", "the console under 500 events a second", 150),
+    "paint": Part("first_paint", "from a command to the console's first paint", 90),
+    "transcripts": Part("transcripts", "reading what harnesses have recorded", 240),
 }
 ENDING = 15
 """Seconds that a part which took too long may take to end what it has started."""

@@ -12,13 +12,11 @@ from __future__ import annotations
 import asyncio
 import itertools
 import json
-import multiprocessing
-import os
 import shutil
 import socket
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from multiprocessing.synchronize import Event
 from pathlib import Path
@@ -29,15 +27,15 @@ from msgspec import Struct, structs
 
 from benchmarks import reference
 from benchmarks.findings import Findings, Row, Table, figure, over_rounds
+from benchmarks.serving import START_SECONDS, Served, serve_engine, served
 from benchmarks.stream import prepared
 from engine.config import DEFAULTS
-from engine.host import Host, fast_loop
+from engine.host import fast_loop
 
 CALLS = 10_000
 ROUNDS = {"decide": 5, "settle": 3}
 TARGET = 0.5
-TICKS = os.sysconf("SC_CLK_TCK")
-START_SECONDS = 30
+DENYING = structs.replace(DEFAULTS, on_limit="deny")
 ANSWER = b'{"jsonrpc":"2.0","id":1,"result":{"decision":"allow"}}\n'
 
 Frame = tuple[str, bytes, bool]
@@ -55,21 +53,14 @@ Trio = tuple[Round, Round, Round]
 """The engine's round, the reference's, and the floor's."""
 
 
-class Served(Struct, frozen=True):
-    """A server that is up."""
-
-    path: str
-    pid: int
-
-
 def findings() -> Findings:
     """Processor time for decisions, and for whole calls."""
     plugin = reference.plugin()
     directory = Path(tempfile.mkdtemp(prefix="rtb-", dir="/tmp"))
     try:
         with (
-            _python(_serve_engine, directory / "engine.sock") as ours,
-            _python(_serve_nothing, directory / "floor.sock") as floor,
+            served(serve_engine, directory / "engine.sock", DENYING) as ours,
+            served(_serve_nothing, directory / "floor.sock") as floor,
             _node(plugin, directory / "node.sock") as theirs,
         ):
             rounds = {mode: list(_rounds((ours, theirs, floor), mode)) for mode in ROUNDS}
@@ -131,7 +122,7 @@ def _round(server: Served, frames: list[Frame], prefix: str) -> Round:
         work.setdefault(frame[0], []).append(frame)
     connections = {agent: _connect(server.path, f"{prefix}-{agent}") for agent in work}
     verdicts: list[str] = []
-    before = _processor_seconds(server.pid)
+    before = server.processor_seconds()
     for step in itertools.zip_longest(*work.values()):
         under_way = [(connections[frame[0]], frame) for frame in step if frame]
         for (connection, _), (_, request, _) in under_way:
@@ -140,7 +131,7 @@ def _round(server: Served, frames: list[Frame], prefix: str) -> Round:
             answer = reader.readline()
             if is_call:
                 verdicts.append("1" if b'"decision":"deny"' in answer else "0")
-    seconds = _processor_seconds(server.pid) - before
+    seconds = server.processor_seconds() - before
     for connection, reader in connections.values():
         reader.close()
         connection.close()
@@ -156,35 +147,6 @@ def _connect(path: str, agent: str) -> tuple[socket.socket, Any]:
     if b'"result"' not in (answer := reader.readline()):
         raise RuntimeError(f"the server turned the client away: {answer!r}")
     return connection, reader
-
-
-def _processor_seconds(pid: int) -> float:
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / TICKS
-
-
-# -- the servers ----------------------------------------------------------------------------------------------
-
-
-@contextmanager
-def _python(serve: Callable[[str, Event, Event], None], path: Path) -> Iterator[Served]:
-    context = multiprocessing.get_context("spawn")
-    ready, stop = context.Event(), context.Event()
-    process = context.Process(target=serve, args=(str(path), ready, stop), daemon=True)
-    process.start()
-    try:
-        if not ready.wait(START_SECONDS) or process.pid is None:
-            raise RuntimeError("the engine did not start")
-        yield Served(str(path), process.pid)
-    finally:
-        stop.set()
-        process.join()
-
-
-def _serve_engine(path: str, ready: Event, stop: Event) -> None:
-    with Host(structs.replace(DEFAULTS, on_limit="deny"), socket=Path(path)):
-        ready.set()
-        stop.wait()
 
 
 def _serve_nothing(path: str, ready: Event, stop: Event) -> None:
