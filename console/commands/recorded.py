@@ -23,6 +23,10 @@ TYPES_SHOWN = 8
 STANDARD_INPUT = "-"
 
 
+class UnreadableSessionError(Exception):
+    """The file cannot be opened or read; ``str()`` says why. Not an OSError: that may as well come from printing."""
+
+
 class RecordedSession:
     """A session in a file, or in what is piped in, of any known format. ``name`` is raw text."""
 
@@ -35,12 +39,15 @@ class RecordedSession:
     def lines(self) -> Iterator[Line]:
         """Its lines; damaged ones are named on standard error as they come.
 
-        Raises NotASessionError, OSError; ``ending`` ends the command on either.
+        Raises NotASessionError, UnreadableSessionError; ``ending`` ends the command on either.
         """
-        source = read(sys.stdin.buffer) if self._file == STANDARD_INPUT else read_session_file(Path(self._file))
-        for line in source:
-            self.look_at(line)
-            yield line
+        try:
+            source = read(sys.stdin.buffer) if self._file == STANDARD_INPUT else read_session_file(Path(self._file))
+            for line in source:
+                self.look_at(line)
+                yield line
+        except OSError as error:
+            raise UnreadableSessionError(error.strerror or str(error)) from error
 
     def look_at(self, line: object) -> None:
         """Tell of a line that is damaged, and count one of a type that is not known."""
@@ -71,10 +78,8 @@ def ending(command: str, name: str) -> Iterator[None]:
         yield
     except NotASessionError as error:
         end(command, f"{name}: {error}")
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        end(command, f"cannot read {name}: {error.strerror or error}")
+    except UnreadableSessionError as error:
+        end(command, f"cannot read {name}: {error}")
 
 
 def end(command: str, problem: str) -> None:
