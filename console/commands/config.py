@@ -12,6 +12,7 @@ from typing import Any
 import click
 import msgspec
 
+from console.commands.ascii_json import ascii_json
 from console.text import visible
 from engine.config_file import ConfigError, Loaded, find, load, load_data
 from engine.config_schema import schema as config_schema
@@ -91,7 +92,7 @@ def show(file: Path | None, *, as_json: bool) -> None:
             "warnings": loaded.warnings,
             "notes": notes,
         }
-        click.echo(json.dumps(shown, indent=2))
+        click.echo(ascii_json(shown, indent=2))
         return
     looked = [str(path) for path in loaded.sources.files]
     _say(f"# In force: {loaded.source}. Looked for: {', '.join(looked)}.")

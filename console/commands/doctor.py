@@ -10,6 +10,7 @@ import click
 import msgspec
 from msgspec import Struct
 
+from console.commands.ascii_json import ascii_json
 from console.text import visible
 from engine.client import Client, UnreachableError
 from engine.config import DEFAULTS
@@ -78,7 +79,7 @@ def doctor(path: Path | None, *, as_json: bool) -> None:
     problems = tuple(_problems(engine, configuration, harnesses))
     report = Report(not problems, engine, configuration, harnesses, problems)
     if as_json:
-        click.echo(msgspec.json.format(msgspec.json.encode(report), indent=2).decode())
+        click.echo(ascii_json(msgspec.to_builtins(report), indent=2))
     else:
         for line in _lines(report):
             click.echo(line)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterator
 from itertools import islice
@@ -10,6 +9,7 @@ from pathlib import Path
 
 import click
 
+from console.commands.ascii_json import ascii_json
 from console.commands.configured import configured
 from console.text import fit, visible
 from engine.explain import Comparison, Explained, Explainer, NotACallError, Repeated, Tally, as_json, compare
@@ -74,9 +74,8 @@ class _Lines:
 
 
 def _as_json_lines(calls: _Lines) -> Iterator[str]:
-    """ASCII only, DEL escaped too: what goes through a terminal on its way to a file must not talk to it."""
     for call in calls:
-        yield json.dumps(as_json(call)).replace("\x7f", "\\u007f") + "\n"
+        yield ascii_json(as_json(call)) + "\n"
 
 
 # -- an account ---------------------------------------------------------------------------------------------------

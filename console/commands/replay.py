@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import sys
 from collections.abc import Iterator
@@ -11,6 +10,7 @@ from typing import Literal
 
 import click
 
+from console.commands.ascii_json import ascii_json
 from console.commands.configured import configured
 from console.commands.recorded import STANDARD_INPUT, RecordedSession, ending
 from console.text import fit, visible
@@ -89,10 +89,9 @@ def replay(
 
 
 def _as_json_lines(calls: Iterator[ReplayedCall], totals: Totals) -> Iterator[str]:
-    """ASCII only, DEL escaped too: what goes through a terminal on its way to a file must not talk to it."""
     for call in calls:
         totals.add(call)
-        yield json.dumps(as_json(call)).replace("\x7f", "\\u007f") + "\n"
+        yield ascii_json(as_json(call)) + "\n"
 
 
 # -- a table ------------------------------------------------------------------------------------------------------
