@@ -8,9 +8,9 @@ from typing import Any
 
 import click
 
+from console.commands.failing import say
 from console.showing import UNUSABLE, Look, look_options, show
 from console.sources import AttachSource
-from console.text import visible
 
 
 @click.command(
@@ -43,6 +43,6 @@ def attach(path: Path | None, **look: Any) -> None:
         token = click.prompt("Token", hide_input=True, err=True)
         operator = connect(where, token.strip())
     except (AttachError, ConnectionError, PathError) as error:
-        click.echo(f"breaker: {visible(str(error), 2000)}", err=True)
+        say(error)
         sys.exit(UNUSABLE)
     sys.exit(show(AttachSource(operator, f"attached to {where.name}"), Look(**look)))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from console.commands.journal import journal_kept
 from console.showing import Look, look_options, show
 from console.sources import HostSource
 
@@ -48,11 +49,10 @@ def open_console(
         from engine.hardening import allow_many_connections, keep_out  # noqa: PLC0415 - as above
         from engine.harnesses.endpoint import load_endpoint  # noqa: PLC0415 - as above
         from engine.host import Host  # noqa: PLC0415 - as above
-        from engine.paths import journal_directory  # noqa: PLC0415 - as above
 
         allow_many_connections()
         keep_out()
-        record = None if no_journal else (journal.absolute() if journal else journal_directory())
+        record = journal_kept(journal, no_journal=no_journal)
         where = path.absolute() if path else None
         return Host(find(config_file).load(), socket=where, journal=record, http=load_endpoint())
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import queue
 import signal
 import sys
@@ -15,20 +16,29 @@ from typing import NoReturn, TextIO
 import click
 from msgspec import structs
 
+from console.commands.failing import say
+from console.commands.journal import journal_kept
 from console.plain_lines import Lines
 from console.text import visible
 from engine.config import Config
 from engine.config_file import ConfigError, find
+from engine.config_forms import LARGEST
 from engine.feed import BoundedFeed
 from engine.hardening import allow_many_connections, keep_out
 from engine.harnesses.endpoint import load_endpoint
 from engine.host import Host
 from engine.listening import EngineRunningError, SocketError
-from engine.paths import PathError, journal_directory, socket_path
+from engine.paths import PathError, socket_path
 
 UNUSABLE = 2
 LOOK_SECONDS = 0.1
 STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+def _number(_: click.Context, __: click.Parameter, value: float | None) -> float | None:
+    if value is not None and math.isnan(value):  # it is within any bounds
+        raise click.BadParameter("that is no number")
+    return value
 
 
 class _StoppedError(BaseException):
@@ -57,7 +67,8 @@ Then, in another terminal:
 @click.option("--config", "config_file", type=click.Path(path_type=Path), help="Use this configuration file alone.")
 @click.option(
     "--ask-timeout",
-    type=click.FloatRange(min=0),
+    type=click.FloatRange(0, LARGEST),
+    callback=_number,
     help="Seconds an ask waits for an answer, whatever the files say; 0: for ever.",
 )
 @click.option("--journal", type=click.Path(path_type=Path), help="Keep the journal in this directory.")
@@ -77,7 +88,7 @@ def serve(
     try:
         loaded = find(config_file).load()
         where = (path or socket_path()).absolute()
-        record = None if no_journal else (journal.absolute() if journal else journal_directory())
+        record = journal_kept(journal, no_journal=no_journal)
         http = load_endpoint()
     except (ConfigError, PathError) as error:
         _refuse(error)
@@ -155,5 +166,5 @@ def _say(lines: Iterable[str], where: TextIO | None = None) -> None:
 
 
 def _refuse(error: Exception) -> NoReturn:
-    click.echo(f"breaker: {error}", err=True)
+    say(error)
     sys.exit(UNUSABLE)

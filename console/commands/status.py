@@ -10,13 +10,17 @@ from pathlib import Path
 import click
 import msgspec
 
+from console.commands.ascii_json import ascii_json
+from console.commands.failing import say
 from console.question import time_left
 from console.text import visible
 from engine.client import Client, UnreachableError
-from engine.paths import PathError, socket_path
+from engine.paths import PathError, check_socket_path, socket_path
 from engine.protocol import AgentStatus, AskState, Heat, Status
 
 NO_ENGINE = 1
+UNUSABLE = 2
+"""The exit code when no engine could be at such a path."""
 NAME_CHARS = 60
 FINGERPRINT_CHARS = 100
 
@@ -40,24 +44,29 @@ Examples:
 def status(path: Path | None, *, as_json: bool) -> None:
     """Say what a running engine is doing: agents, their hottest measures, open asks. Needs no token.
 
-    Exits with 1 when no engine runs.
+    Exits with 1 when no engine runs, with 2 when none could at that path.
     """
     try:
-        where = path or socket_path()
+        where = (path or socket_path()).absolute()
+        check_socket_path(where)
         with Client("", socket=where) as client:
             found = client.status()
-    except (UnreachableError, PathError) as error:
-        click.echo(f"breaker: {visible(str(error))}. Start one with: breaker serve", err=True)
+    except PathError as error:
+        say(error)
+        sys.exit(UNUSABLE)
+    except UnreachableError as error:
+        say(f"{error}. Start one with: breaker serve")
         sys.exit(NO_ENGINE)
     if as_json:
-        click.echo(msgspec.json.format(msgspec.json.encode(found), indent=2).decode())
+        click.echo(ascii_json(msgspec.to_builtins(found), indent=2))
     else:
         click.echo("\n".join(_lines(found, time.time())))
 
 
 def _lines(found: Status, now: float) -> Iterator[str]:
     operator = "an operator is there" if found.attended else "no operator is there: what would be asked is refused"
-    server = f"{found.server.name} {found.server.version}, process {found.server.pid}"
+    name, version = visible(found.server.name, NAME_CHARS), visible(found.server.version, NAME_CHARS)
+    server = f"{name} {version}, process {found.server.pid}"
     yield f"{server}, up {_span(now - found.started)}; {operator}"
     yield f"configuration: {visible(found.config_source)}"
     yield ""

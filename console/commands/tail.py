@@ -8,9 +8,9 @@ from typing import Any
 
 import click
 
+from console.commands.failing import say
 from console.showing import UNUSABLE, Look, look_options, show
 from console.sources import TailSource
-from console.text import visible
 
 
 @click.command(
@@ -32,6 +32,6 @@ def tail(journal: Path | None, **look: Any) -> None:
     try:
         where = journal or journal_directory()
     except PathError as error:
-        click.echo(f"breaker: {visible(str(error), 2000)}", err=True)
+        say(error)
         sys.exit(UNUSABLE)
     sys.exit(show(TailSource(where), Look(**look)))

@@ -119,6 +119,9 @@ def test_the_configuration_is_reloaded_and_the_command_line_stands_above_it() ->
         (["--config", "broken.yaml"], "windo"),
         (["--socket", "/tmp/" + "x" * 120], "107"),
         (["--socket", "broken.yaml", "--no-journal"], "no socket"),
+        (["--journal", "broken.yaml"], "--journal names another place"),
+        (["--ask-timeout", "nan", "--no-journal"], "no number"),
+        (["--ask-timeout", "inf", "--no-journal"], "not in the range"),
     ],
 )
 def test_what_keeps_it_from_starting_is_said_in_one_go(options: list[str], said: str) -> None:
@@ -169,18 +172,37 @@ def test_the_status_of_no_engine_is_one_line_and_an_exit_code() -> None:
             assert found.stderr.count("\n") == 1
 
 
+def test_the_status_at_a_path_that_cannot_be_is_told_from_no_engine() -> None:
+    with short_directory() as directory:
+        found = status(directory / ("x" * 120))
+        assert (found.returncode, found.stdout) == (2, "")
+        assert "this platform allows" in found.stderr
+        assert "breaker serve" not in found.stderr
+
+
+def test_a_journal_that_others_may_write_to_is_not_recovered_from() -> None:
+    with short_directory() as directory:
+        (directory / "journal").mkdir()
+        (directory / "journal").chmod(0o777)
+        found = run("--socket", str(directory / "e.sock"), "--journal", str(directory / "journal"), directory=directory)
+        assert found.returncode == 2
+        assert "is everybody's" in found.stderr
+
+
 def test_the_status_is_safe_to_print_and_the_looker_is_no_agent() -> None:
     with short_directory() as directory, served("--no-journal", directory=directory) as (_, path):
-        with Wire(path, "evil\x1b[31m") as wire:
+        with Wire(path, "evil\x1b[31m\x9b31m") as wire:
             wire.ask("agent/start", parent="\u202eroot", harness="\x07bell")
             gate_open(wire)
         shown = status(path)
         assert shown.returncode == 0
-        assert not any(sign in shown.stdout for sign in "\x1b\x07\u202e")
+        assert not any(sign in shown.stdout for sign in "\x1b\x07\x9b\u202e")
         assert "1 agent\n" in shown.stdout
         assert "11/12  cmd:make:make" in shown.stdout
-        found: dict[str, Any] = json.loads(status(path, "--json").stdout)
-        assert [agent["agent"] for agent in found["agents"]] == ["evil\x1b[31m"]
+        written = status(path, "--json").stdout
+        assert written.isascii()
+        found: dict[str, Any] = json.loads(written)
+        assert [agent["agent"] for agent in found["agents"]] == ["evil\x1b[31m\x9b31m"]
 
 
 NETCAT = """
