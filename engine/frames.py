@@ -39,42 +39,40 @@ class Overlong(Struct, frozen=True):
 class Lines:
     """Cuts a stream of bytes into lines of at most ``limit`` bytes. Keeps at most one unfinished line."""
 
-    __slots__ = ("_kept", "_limit", "_size", "_skipping")
+    __slots__ = ("_kept", "_limit", "_skipping")
 
     def __init__(self, limit: int = FRAME_LIMIT) -> None:
         self._limit = limit
-        self._kept: list[bytes] = []
-        self._size = 0
+        self._kept = bytearray()
         self._skipping: bytes | None = None
 
     def feed(self, data: bytes) -> list[bytes | Overlong]:
         """The lines that ``data`` completes, without their newlines; empty ones are left out."""
-        *ended, rest = data.split(b"\n")
-        lines: list[bytes | Overlong] = []
-        for part in ended:
-            line = self._end(part)
-            if line:
-                lines.append(line)
-        if rest:
-            self._keep(rest)
+        first, *others = data.split(b"\n")
+        if not others:
+            self._keep(first)
+            return []
+        rest = others.pop()
+        lines = [line for line in (self._end(first),) if line]
+        lines += [part if len(part) <= self._limit else Overlong(part[:HEAD_KEPT]) for part in others if part]
+        self._keep(rest)
         return lines
 
     def _end(self, part: bytes) -> bytes | Overlong:
-        if not self._size and self._skipping is None and len(part) <= self._limit:
+        if not self._kept and self._skipping is None and len(part) <= self._limit:
             return part
         self._keep(part)
         head, kept = self._skipping, self._kept
-        self._kept, self._size, self._skipping = [], 0, None
-        return b"".join(kept) if head is None else Overlong(head)
+        self._kept, self._skipping = bytearray(), None
+        return bytes(kept) if head is None else Overlong(head)
 
     def _keep(self, part: bytes) -> None:
         if self._skipping is not None:
             return
-        self._kept.append(part)
-        self._size += len(part)
-        if self._size > self._limit:
-            self._skipping = b"".join(one[:HEAD_KEPT] for one in self._kept[:HEAD_KEPT])[:HEAD_KEPT]
-            self._kept, self._size = [], 0
+        self._kept += part
+        if len(self._kept) > self._limit:
+            self._skipping = bytes(self._kept[:HEAD_KEPT])
+            self._kept = bytearray()
 
 
 # -- reading --------------------------------------------------------------------------------------------------

@@ -122,7 +122,7 @@ def test_a_line_that_is_too_long_is_not_kept() -> None:
     lines = Lines(limit=1 << 20)
     for _ in range(64):
         assert lines.feed(b"x" * (1 << 20)) == []
-        assert sum(map(len, lines._kept)) <= 1 << 20
+        assert len(lines._kept) <= 1 << 20
     (overlong, line) = lines.feed(b"y\nnext\n")
     assert isinstance(overlong, Overlong)
     assert len(overlong.head) <= HEAD_KEPT
