@@ -170,7 +170,8 @@ class TurnAccount:
     def ask_opened(self, ask: Ask, seen: CallSeen | None) -> None:
         """A question went to the operator; ``seen`` is the call that raised it."""
         what = what_of(seen.tool, seen.args) if seen else ask.tool[:WHAT_CHARS]
-        asked = Asked(ask.id, self.report.calls, what, ask.fingerprints, ask.opened)
+        about = tuple(sorted(ask.fingerprints, key=_most_telling))
+        asked = Asked(ask.id, self.report.calls, what, about, ask.opened)
         self._open[ask.id] = asked
         self._keep(asked)
 
@@ -180,11 +181,11 @@ class TurnAccount:
         if asked is None:
             return
         asked.outcome, asked.note, asked.calls = event.outcome, event.note[:TEXT_CHARS], event.calls
-        asked.waited = max(event.at - asked.opened, 0.0) if event.at and asked.opened else None
+        asked.waited = event.at - asked.opened if event.at > asked.opened > 0 else None
 
     def _asked_nobody(self, event: CallSeen) -> None:
         """Nobody was there to answer, so the call did not wait."""
-        about = tuple(dict.fromkeys(hit.fingerprint for hit in event.hits))
+        about = tuple(sorted({hit.fingerprint for hit in event.hits}, key=_most_telling))
         what = what_of(event.tool, event.args)
         self._keep(Asked("", self.report.calls, what, about, event.at, None, event.outcome))
 
@@ -256,6 +257,10 @@ def _loop(names: list[str], climb: _Climb) -> Loop:
         repeats=climb.calls - 1,
         seconds=climb.seconds,
     )
+
+
+def _most_telling(name: str) -> tuple[int, str]:
+    return telling(name), name
 
 
 def what_of(tool: str, args: Mapping[str, Any]) -> str:

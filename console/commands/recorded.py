@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NoReturn
 
 import click
 
@@ -82,7 +83,7 @@ def ending(command: str, name: str) -> Iterator[None]:
         end(command, f"cannot read {name}: {error}")
 
 
-def end(command: str, problem: str) -> None:
+def end(command: str, problem: str) -> NoReturn:
     """End the command with a line for a person."""
     click.echo(f"breaker {command}: {visible(problem, 4000)}", err=True)
     sys.exit(UNUSABLE)
