@@ -19,9 +19,11 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "install": ("console.commands.install:install", "have an agent's harness ask the breaker before every tool call"),
     "open": ("console.commands.open:open_console", "the console, and the engine in it; what bare breaker does"),
     "replay": ("console.commands.replay:replay", "run a recorded session through the breaker"),
+    "report": ("console.commands.report:report", "what happened in a session: loops, advice, asks, time"),
     "serve": ("console.commands.serve:serve", "run the engine alone, without a console"),
     "status": ("console.commands.status:status", "agents, hottest measures and open asks of a running engine"),
-    "tail": ("console.commands.tail:tail", "watch a journal as it is written"),
+    "sweep": ("console.commands.sweep:sweep", "what other thresholds would have done to recorded sessions"),
+    "tail": ("console.commands.tail:tail", "watch a journal or a harness's transcript as it is written"),
     "uninstall": ("console.commands.install:uninstall", "take the breaker's hooks out of a harness's settings"),
 }
 """Subcommand: where it lives (``module:attribute``) and its line in the list of commands."""
@@ -43,8 +45,9 @@ class LazyGroup(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the subcommand; what the system refuses it ends in words."""
-        from console.commands.failing import printing  # noqa: PLC0415 - a command that is listed pays for nothing
+        from console.commands.failing import open_missing_streams, printing  # noqa: PLC0415 - not for --help
 
+        open_missing_streams()
         with printing():
             return super().invoke(ctx)
 

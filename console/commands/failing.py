@@ -22,12 +22,24 @@ def say(problem: object) -> None:
         click.echo(f"{'' if number else 'breaker: '}{visible(line, 4000)}", err=True)
 
 
+def open_missing_streams() -> None:
+    """Put an empty file in the place of each standard stream that was closed (``>&-``).
+
+    Otherwise whatever is opened first, a journal or a socket, would take its number, and get what is printed.
+    """
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: PTH123, SIM115 - as long as we run
+
+
 @contextmanager
 def printing() -> Iterator[None]:
     """Whatever the system refuses a command that is not the command's own to explain: a full disk, most of all."""
     try:
-        yield
-        sys.stdout.flush()
+        try:
+            yield
+        finally:
+            sys.stdout.flush()
     except OSError as error:
         if error.errno == errno.EPIPE:  # the reader has seen enough
             raise
