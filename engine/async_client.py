@@ -159,6 +159,7 @@ class AsyncClient(AsyncGuard):
         loop = asyncio.get_running_loop()
         if self._connecting is None or self._connecting.done() or self._connecting.get_loop() is not loop:
             self._connecting = loop.create_task(self._connect())
+            self._connecting.add_done_callback(_look_at)
         return await asyncio.shield(self._connecting)
 
     async def _connect(self) -> _Connection:
@@ -227,6 +228,12 @@ class _Connection:
             for asked in self._asked.values():
                 if not asked.done():
                     asked.set_exception(_LostError(why))
+
+
+def _look_at(connecting: asyncio.Task[_Connection]) -> None:
+    """Take note of how it ended: whoever waited for it may have given up, and asyncio complains of what nobody saw."""
+    if not connecting.cancelled():
+        connecting.exception()
 
 
 async def _connect(path: Path, terms: Terms) -> _Connection:

@@ -3,7 +3,8 @@
 A call at the gate is judged by what stands at that moment: hits that are exempted are none, a hit that is
 refused refuses, hits of an open ask wait on it, and what no ask covers opens one. A waiting call is bound to no
 ask; whenever one closes, the agent's waiting calls are judged again in order of arrival. So a batch of parallel
-calls needs one answer, a call that hits two asks needs both, and no order of answers can lose one.
+calls needs one answer, a call that hits two asks needs both, and no order of answers can lose one. What a waiting
+call has hit stands until it is exempted, wherever the window has moved meanwhile: only answers let it run.
 """
 
 from __future__ import annotations
@@ -110,7 +111,7 @@ class Gate:
     # -- one call ---------------------------------------------------------------------------------------------
 
     def _rejudge(self, agent: Agent, pending: Pending) -> Decided | None:
-        hits = agent.turn.hits(pending.identity.measures, self.config.fail_limit)
+        hits = self._standing_hits(agent, pending)
         if not hits:
             del agent.waiting[pending.ticket]
             pending.decided_at = self._clock()
@@ -128,6 +129,14 @@ class Gate:
         if (ask := self._open(agent, pending, hits)) and self._listener:
             self._listener(AskOpened(ask.opened, ask))
         return None
+
+    def _standing_hits(self, agent: Agent, pending: Pending) -> tuple[Hit, ...]:
+        """What a waiting call hits now, and what it has hit before, as far as no exemption covers it."""
+        turn = agent.turn
+        hits = turn.hits(pending.identity.measures, self.config.fail_limit)
+        now = {(hit.track, hit.fingerprint) for hit in hits}
+        before = (hit for hit in pending.hits if hit.fingerprint not in turn.exemptions)
+        return (*hits, *(hit for hit in before if (hit.track, hit.fingerprint) not in now))
 
     def _allow(self, agent: Agent, pending: Pending, notable: Sequence[Measure]) -> tuple[Verdict, Sequence[str]]:
         """Let a call run: its advisory is due, all its fingerprints are counted, its result is awaited.
@@ -168,7 +177,7 @@ class Gate:
     ) -> Decided:
         del agent.waiting[pending.ticket]
         if hits is None:
-            hits = agent.turn.hits(pending.identity.measures, self.config.fail_limit) or pending.hits
+            hits = self._standing_hits(agent, pending) or pending.hits
         verdict, moved = self._refuse(agent, pending, hits, refusal)
         return self._report_decided(pending, verdict, moved)
 

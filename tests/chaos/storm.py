@@ -74,6 +74,7 @@ def rage(seed: str, weather: Weather) -> Damage:
 
 async def _rage(engine: Engine, ledger: Ledger, seed: str, weather: Weather) -> None:
     storm = Storm(engine.path, ledger, seed)
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: ledger.fault(f"a client failed: {context!s:.500}"))
     agents = crowd(storm, weather.agents)
     await _disasters(engine, ledger, storm.random("disasters"), weather)
     storm.over.set()
@@ -96,6 +97,7 @@ async def _disasters(engine: Engine, ledger: Ledger, random: Random, weather: We
         ledger.deeds[disaster] += 1
         if disaster == "kill":
             await asyncio.to_thread(engine.kill)
+            file.write_text(FIRST)  # no engine starts with a broken one
             await asyncio.to_thread(engine.start)
         elif disaster == "freeze":
             engine.freeze()

@@ -24,7 +24,7 @@ from engine.events import (
     Refused,
     TurnStarted,
 )
-from engine.verdicts import Decided, Verdict, Waiting
+from engine.verdicts import Decided, Outcome, Verdict, Waiting
 
 THREE = msgspec.structs.replace(DEFAULTS, limits={**DEFAULTS.limits, "exact": 3, "cmd": None})
 OK = Result(value={"exitCode": 0}, text="fine")
@@ -146,6 +146,19 @@ def test_rejecting_one_of_two_asks_refuses_a_call_that_waits_on_both():
     decided = breaker.answer(both.asks[1], "rejected")
     assert {one.ticket for one in decided} >= {both.ticket}
     assert all(one.verdict.decision == "deny" for one in decided)
+
+
+@pytest.mark.parametrize("answer", ["approved", "rejected", "timed_out"])
+def test_only_an_answer_lets_a_waiting_call_run_wherever_the_window_has_moved(answer: Outcome):
+    breaker = Breaker(msgspec.structs.replace(THREE, window=4), attended=True)
+    waiting = at_the_gate(breaker, "ls")
+    run(breaker, 1, "a")
+    run(breaker, 1, "b")
+    other = at_the_gate(breaker, "make")
+    assert only(breaker.answer(other.asks[0], "approved")).outcome == "approved"
+    assert [ask.id for ask in breaker.asks()] == list(waiting.asks), "the window has moved on, the question stands"
+    verdict = only(breaker.answer(waiting.asks[0], answer))
+    assert (verdict.decision, verdict.outcome) == ("allow" if answer == "approved" else "deny", answer)
 
 
 def test_nobody_there_refuses_at_once_and_an_arriving_operator_is_asked(events: list[Event]):

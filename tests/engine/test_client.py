@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import socket
 import subprocess
@@ -21,7 +22,7 @@ from engine.config import DEFAULTS
 from engine.host import Host
 from engine.results import TEXT_SENT, result_from, result_raised
 from engine.verdicts import Ask
-from tests.engine.sockets import ROOT, hosted, short_directory, until
+from tests.engine.sockets import DEADLINE, ROOT, hosted, short_directory, until
 
 MAKE = {"command": "make"}
 
@@ -204,6 +205,26 @@ async def test_what_is_no_engine_guards_nothing(nowhere: Path, answer: bytes) ->
         client = AsyncClient("a", socket=nowhere, on_unreachable="deny")
         assert (await client.decide("c", "t", {})).decision == "deny"
         listener.shutdown(socket.SHUT_RDWR)
+
+
+async def test_nobody_need_be_left_to_hear_that_a_connection_failed(nowhere: Path) -> None:
+    complaints: list[dict[str, Any]] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: complaints.append(context))
+    connected = asyncio.Event()
+    server = await asyncio.start_unix_server(lambda *_: connected.set(), str(nowhere))
+    client = AsyncClient("a", socket=nowhere)
+    deciding = asyncio.create_task(client.decide("1", "bash", MAKE))
+    await connected.wait()
+    connecting = client._connecting
+    assert connecting is not None
+    deciding.cancel()
+    await asyncio.wait([deciding])
+    server.close()
+    await asyncio.wait([connecting], timeout=DEADLINE)
+    del connecting
+    client._connecting = None
+    gc.collect()
+    assert complaints == []
 
 
 def test_an_engine_that_comes_and_goes_is_found_again(nowhere: Path) -> None:
