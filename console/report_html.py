@@ -127,12 +127,7 @@ def _loop(loop: Loop, thresholds: Thresholds) -> Markup:
         "tr",
         tag("td", REACHED[loop.reached], class_=f"stage {loop.reached}"),
         tag("td", tag("code", loop.fingerprint), also),
-        tag(
-            "td",
-            _bar(loop, thresholds),
-            tag("div", climbed(loop), class_="dim"),
-            tag("div", extent(loop), class_="dim"),
-        ),
+        tag("td", _bar(loop, thresholds), how),
     )
 
 
