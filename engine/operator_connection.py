@@ -38,7 +38,7 @@ STRANGERS_KEPT = 16
 STRANGER_SECONDS = 10.0
 """How long one may stay without proving anything."""
 REFUSED_SECONDS = 1.0
-"""How long one that proved wrong waits for its answer: guessing is slow, however pointless it is."""
+"""How long one that proved wrong waits for its answer, and is not heard meanwhile: guessing is slow."""
 EVENTS_AT_ONCE = 256
 
 _DONE = Done()
@@ -131,7 +131,7 @@ class OperatorConnection(RequestProtocol):
             self._seals = self._service.door.enter(*self._nonces, asked.proof)
         except ProtocolError as error:
             error.request = request.id
-            self._nonces = ("", "")
+            self.hold()
             asyncio.get_running_loop().call_later(REFUSED_SECONDS, self._turn_away, encode_error(error))
             return None
         if self._patience:
