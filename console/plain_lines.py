@@ -158,6 +158,8 @@ class Lines:
 
     def _ruled(self, event: Exempted | Refused) -> list[str]:
         """What an answer leaves behind, with the number to take it back by."""
+        if self.state.supposed:
+            return []
         fresh = [number for number in self._standing() if self.rules[number][1] == event.agent]
         named = event.fingerprints if isinstance(event, Exempted) else tuple(one.fingerprint for one in event.refusals)
         kind = "exemption" if isinstance(event, Exempted) else "refusal"

@@ -8,7 +8,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -16,11 +16,14 @@ from engine.events import Event, Notice, Snapshot
 from engine.operator import Feed, Operator
 
 if TYPE_CHECKING:
+    from engine.config import Config
     from engine.host import Host
 
 READ_AHEAD = 20_000
 """Events of a followed journal that wait to be drawn; then its reading waits."""
 FULL_SECONDS = 0.05
+TYPES_TOLD = 20
+"""Types of lines that are not known: so many are told of, each once."""
 
 
 class Source(Protocol):
@@ -181,11 +184,8 @@ class TailSource:
         self._thread.start()
 
     def _run(self) -> None:
-        from engine.journal_reader import Damaged, follow  # noqa: PLC0415 - after the first paint
-
         try:
-            for found in follow(self._path, stop=self._stop):
-                event = Notice(time.time(), "warning", str(found)) if isinstance(found, Damaged) else found
+            for event in self._found():
                 self._events.append(event)
                 while len(self._events) >= READ_AHEAD and not self._stop.wait(FULL_SECONDS):
                     pass
@@ -193,6 +193,12 @@ class TailSource:
                     return
         except OSError as error:
             self._fault = f"{self._path} cannot be read: {error.strerror}"
+
+    def _found(self) -> Iterator[Event | Snapshot]:
+        from engine.journal_reader import Damaged, follow  # noqa: PLC0415 - after the first paint
+
+        for found in follow(self._path, stop=self._stop):
+            yield Notice(time.time(), "warning", str(found)) if isinstance(found, Damaged) else found
 
     def drain(self) -> list[Event | Snapshot]:
         drained: list[Event | Snapshot] = []
@@ -209,3 +215,38 @@ class TailSource:
         self._stop.set()
         if self._thread.ident:
             self._thread.join()
+
+
+class TranscriptSource(TailSource):
+    """A session that a harness writes, and no breaker guards: what one would have done is to be watched.
+
+    ``load`` gives the configuration to judge by, in the source's thread; it may raise ConfigError.
+    """
+
+    def __init__(self, path: Path, load: Callable[[], Config]) -> None:
+        super().__init__(path)
+        self._load = load
+
+    def _found(self) -> Iterator[Event | Snapshot]:
+        from engine.config_file import ConfigError  # noqa: PLC0415 - after the first paint
+        from engine.session_items import Damaged, Unknown  # noqa: PLC0415 - as above
+        from engine.sessions import NotASessionError  # noqa: PLC0415 - as above
+        from engine.transcripts.watch import watch_session  # noqa: PLC0415 - as above
+
+        types: set[str] = set()
+        try:
+            for found in watch_session(self._path, self._stop, self._load()):
+                if isinstance(found, Damaged):
+                    where = f"{found.file or self._path}, line {found.line}"
+                    yield Notice(time.time(), "warning", f"{where}: passed over, {found.problem}")
+                elif isinstance(found, Unknown):
+                    if found.type not in types and len(types) < TYPES_TOLD:
+                        types.add(found.type)
+                        text = f"lines of the type {found.type[:40]!r} are not known, and passed over"
+                        yield Notice(time.time(), "info", text)
+                else:
+                    yield found
+        except NotASessionError as error:
+            self._fault = f"{self._path}: {error}"
+        except ConfigError as error:
+            self._fault = str(error)

@@ -217,6 +217,8 @@ class Snapshot(Struct, frozen=True, tag_field="type", tag="snapshot"):
     config_source: str
     missed: int = 0
     """Events this subscriber lost because it fell behind."""
+    supposed: bool = False
+    """The events are of a replay: no breaker was there, every call ran, and the verdicts are what would have been."""
 
 
 encoder = msgspec.json.Encoder()

@@ -56,14 +56,15 @@ def replay(
 def replay_events(
     lines: Iterable[Line], config: Config = DEFAULTS, answers: Answers = "as recorded", *, attended: bool = True
 ) -> Iterator[Event | Snapshot | Damaged | Unknown]:
-    """What an engine would report of a session: a snapshot with the configuration, then the events.
+    """What an engine would report of a session: a snapshot with the configuration, then the events, each at the time
+    that the session tells.
 
     Lines that could not be read come as they are. ``attended`` False: nobody is there to answer, so no call waits:
     what would have been asked about is refused at once, as ``unattended``.
     """
     events: list[Event] = []
     run = Replay(config, answers, attended=attended, listener=events.append)
-    yield run.snapshot()
+    yield structs.replace(run.snapshot(), supposed=True, attended=True)
     for line in lines:
         if isinstance(line, Damaged | Unknown):
             yield line

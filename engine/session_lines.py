@@ -142,6 +142,7 @@ _MAGIC = (
 )
 _SHAPES = (
     (re.compile(rb"\s*\{\s*\n"), "one JSON document over many lines; a session has one object a line"),
+    (re.compile(rb"\s*\[[\w.-]{1,80}\][ \t]*\r?\n"), "a TOML or INI document"),
     (re.compile(rb"\s*\["), "a JSON list; a session has one object a line"),
     (re.compile(rb"\s*\{"), "JSON lines of another kind"),
     (re.compile(rb"\s*(?:<!doctype|<html|<\?xml|<svg)", re.IGNORECASE), "an HTML or XML document"),

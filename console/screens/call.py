@@ -79,9 +79,10 @@ class CallScreen(PageScreen):
         seen, decided = record.seen, record.decided
         verdict = decided or seen
         words = {"allow": "allowed", "deny": "refused", "wait": "waits for you"}
-        outcome = f", {OUTCOMES[verdict.outcome]}" if verdict.outcome else ""
+        outcome = f", {OUTCOMES[verdict.outcome]}" if verdict.outcome and not self.row.words else ""
         writer.heading("verdict")
-        writer.fact("verdict", words[verdict.verdict] + outcome, "gate" if verdict.verdict != "allow" else "ok")
+        word = self.row.words or words[verdict.verdict]
+        writer.fact("verdict", word + outcome, "gate" if verdict.verdict != "allow" else "ok")
         asks = [ask for ask in self.state.asks.values() if ask.id in seen.asks]
         for hit in verdict.hits or tuple(hit for ask in asks for hit in ask.hits):
             writer.fact("hit", f"{visible(hit.fingerprint, 600)} · {of(hit.count, hit.cap)} · {visible(because(hit))}")
@@ -96,7 +97,7 @@ class CallScreen(PageScreen):
         settled = record.settled
         writer.heading("result")
         if settled is None:
-            writer.note("none: it never ran" if self.row.phase == "refused" else "none yet")
+            writer.note(_no_result(self.row))
             return
         if settled.failure:
             writer.fact("failed", f"{settled.failure.reason}: {failure_text(settled.failure)}", "fail")
@@ -120,3 +121,10 @@ def _text_of(result: Mapping[str, Any]) -> str:
         return content if isinstance(content, str) else ""
     texts = [block.get("text") for block in content if isinstance(block, Mapping)]
     return "\n".join(text for text in texts if isinstance(text, str))
+
+
+def _no_result(row: Row) -> str:
+    """Why there is no result of a call."""
+    if row.words:
+        return "not shown: it ran, and would have been refused"
+    return "none: it never ran" if row.phase == "refused" else "none yet"

@@ -48,7 +48,7 @@ def call_seen(state: State, event: CallSeen) -> None:
     elif event.verdict == "allow":
         _allow(agent, row, event, event)
     else:
-        _refuse(agent, row, event, event)
+        _refuse(state, agent, row, event, event)
 
 
 def call_decided(state: State, event: CallDecided) -> None:
@@ -64,7 +64,7 @@ def call_decided(state: State, event: CallDecided) -> None:
         state.run(event.ticket, row.number)
         _allow(agent, row, event, seen)
     else:
-        _refuse(agent, row, event, seen)
+        _refuse(state, agent, row, event, seen)
     state.stream.touch(row)
 
 
@@ -113,10 +113,14 @@ def _allow(agent: Agent, row: Row, event: CallSeen | CallDecided, seen: CallSeen
     _count(agent, event, seen, seen.fingerprints, row)
 
 
-def _refuse(agent: Agent, row: Row, event: CallSeen | CallDecided, seen: CallSeen) -> None:
-    agent.blocked = True
+def _refuse(state: State, agent: Agent, row: Row, event: CallSeen | CallDecided, seen: CallSeen) -> None:
+    agent.blocked = not state.supposed
     row.phase, row.mark = "refused", GLYPHS["REFUSED"]
-    row.detail = OUTCOMES[event.outcome] if event.outcome else hits_text(event.hits)
+    if state.supposed:
+        row.words = "would have asked" if seen.asked else "would have refused"
+        row.detail = hits_text(event.hits)
+    else:
+        row.detail = OUTCOMES[event.outcome] if event.outcome else hits_text(event.hits)
     _count(agent, event, seen, (hit.fingerprint for hit in event.hits), row)
 
 

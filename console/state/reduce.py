@@ -73,7 +73,7 @@ def _snapshot(state: State, event: Snapshot) -> None:
     state.agents.clear()
     state.asks.clear()
     state.asks_version += 1
-    state.attended = event.attended
+    state.attended, state.supposed = event.attended, event.supposed
     source = visible(event.config_source, TEXT_CHARS)
     state.config = Standing(source, event.config, before.error, before.warnings, before.at or event.at)
     state.config_version += 1

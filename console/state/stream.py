@@ -39,13 +39,15 @@ class Row(Struct, gc=False):
     """The glyph of the stage that the call reached."""
     detail: str = ""
     seconds: float = 0.0
+    words: str = ""
+    """What is said instead of the phase."""
 
     @property
     def status(self) -> str:
         """How it went, in words."""
         if not self.phase:
             return ""
-        parts = ["waiting for you" if self.phase == "waiting" else str(self.phase)]
+        parts = [self.words or ("waiting for you" if self.phase == "waiting" else str(self.phase))]
         if self.detail:
             parts.append(self.detail)
         if self.phase in ("ran", "failed") and self.seconds >= 0.05:

@@ -73,6 +73,8 @@ class State:
         self.thresholds = AS_SHIPPED
         self.notes: list[Note] = []
         self.attended = True
+        self.supposed = False
+        """No breaker was there: verdicts are what would have been."""
         self.missed = 0
         """Events lost because the console fell behind."""
         self.events = 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -111,17 +112,19 @@ def unpacked(file: BinaryIO) -> tuple[BinaryIO, Frames | None]:
 
 
 def format_of(path: Path) -> Format | None:
-    """The format of a file, by its first lines; None when none is known, or the file is empty.
+    """The format of a file, by its first lines; None when the file is empty.
 
-    Raises OSError when it cannot be read.
+    Raises NotASessionError when no format fits, OSError when it cannot be read.
     """
+    reader = AnyReader()
     with path.open("rb") as file:
         stream, _ = unpacked(file)
-        for read_so_far, (_, raw) in enumerate(lines_of(stream)):
-            if found := format_of_line(raw):
-                return found
-            if read_so_far >= FOREIGN_LINES_READ:
-                break
+        for number, raw in lines_of(stream):
+            reader.read(number, raw)
+            if reader.format:
+                return reader.format
+        if os.fstat(file.fileno()).st_size:
+            reader.end()
     return None
 
 
