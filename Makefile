@@ -2,9 +2,10 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+INTEGRATIONS := .cache/integrations
 PYTEST_WORKERS ?= 2
 
-.PHONY: test check format demo screenshots clean
+.PHONY: test test-integrations check format demo screenshots clean
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -14,6 +15,15 @@ $(STAMP): pyproject.toml
 
 test: $(STAMP)
 	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) -m 'not clients'
+
+# The frameworks bring hundreds of megabytes, so they have an environment of their own.
+$(INTEGRATIONS)/.installed: pyproject.toml
+	$(PYTHON) -m venv $(INTEGRATIONS)
+	$(INTEGRATIONS)/bin/python -m pip install --quiet --editable '.[dev,claude-agent-sdk,openai-agents,langchain]'
+	touch $@
+
+test-integrations: $(INTEGRATIONS)/.installed
+	$(INTEGRATIONS)/bin/python -m pytest -n $(PYTEST_WORKERS) tests/engine/integrations
 
 check: $(STAMP)
 	$(BIN)/ruff check .

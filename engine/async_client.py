@@ -19,9 +19,11 @@ from engine.conversation import (
     RETRY_SECONDS,
     OnUnreachable,
     Terms,
+    UnansweredError,
     UnreachableError,
     UnwritableError,
     greeting,
+    printed_of,
     request,
     response_of,
     result_of,
@@ -101,6 +103,21 @@ class AsyncClient(AsyncGuard):
                 return settlement_of(await self._ask("call/settle", {"id": call_id, "result": result}))
         except (UnwritableError, UnreachableError, TimeoutError):
             return Settlement(known=False)
+
+    async def hook(self, harness: str, payload: Mapping[str, Any]) -> str:
+        """What a harness's own hook would print for this payload; waits while the operator is asked.
+
+        Raises UnreachableError when no engine is there, and UnansweredError when one is and its answer cannot be had.
+        """
+        connection = await self._connected()
+        seconds = self._terms.patience(connection.engine)
+        asking = self._ask("harness/hook", {"harness": harness, "payload": payload})
+        try:
+            return printed_of(await asyncio.wait_for(asking, seconds))
+        except TimeoutError:
+            raise UnansweredError(f"no answer within {seconds or 0.0:g} seconds") from None
+        except (UnwritableError, UnreachableError) as error:
+            raise UnansweredError(str(error)) from error
 
     async def cancel(self, call_id: str) -> None:
         """Withdraw a call that another task waits for."""

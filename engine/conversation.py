@@ -18,6 +18,7 @@ from engine.protocol import (
     ClientInfo,
     DecideAnswer,
     ErrorBody,
+    HookAnswer,
     Initialize,
     Initialized,
     RequestId,
@@ -49,6 +50,10 @@ class BreakerUnreachableWarning(UserWarning):
 
 class UnreachableError(Exception):
     """No engine answered; ``str()`` says what was tried."""
+
+
+class UnansweredError(Exception):
+    """An engine is there and gave no answer that can be used; ``str()`` says why."""
 
 
 class UnwritableError(Exception):
@@ -119,6 +124,13 @@ def response_of(line: bytes) -> Response:
         return _response.decode(line)
     except (msgspec.MsgspecError, RecursionError) as error:
         raise UnreachableError(f"what answered is no engine: {error}") from error
+
+
+def printed_of(response: Response) -> str:
+    """What a harness's hook is to print. Raises UnansweredError."""
+    if response.error:
+        raise UnansweredError(response.error.message)
+    return result_of(response, HookAnswer).stdout
 
 
 def welcome_of(response: Response) -> Initialized:

@@ -96,7 +96,7 @@ export class Line {
         if (error instanceof Unreachable && !asked) return this.#unguarded(error)
       }
     }
-    return denied('the breaker went away while it decided this call, so it was not run. Tell the operator.')
+    return denied('the breaker engine gave no answer about this call; it was not run. Tell the operator.')
   }
 
   /** Hands in what an allowed call gave back, in the session format. The advice that the model is owed, or ''. */

@@ -336,7 +336,7 @@ def test_a_call_under_way_when_the_engine_dies_is_refused() -> None:
         with (
             PretendEngine(path, replies(call_decide=die)) as engine,
             opencode(path) as one,
-            pytest.raises(Thrown, match="went away"),
+            pytest.raises(Thrown, match="gave no answer about this call"),
         ):
             one.run(OK)
 
