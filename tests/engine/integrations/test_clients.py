@@ -23,7 +23,7 @@ async def test_lines_that_nobody_used_lately_are_hung_up(monkeypatch: pytest.Mon
         for number in range(10):
             assert (await every.asynchronous(f"a{number}").decide("c", "t", {})).decision == "allow"
             assert every.client(f"b{number}").decide("c", "t", {}).decision == "allow"
-            assert (await every.asynchronous("a0").decide(str(number), "t", {})).decision == "allow"
+            assert (await every.asynchronous("a0").decide(str(number), "t", {"n": number})).decision == "allow"
         assert len(Client("", socket=path).status().agents) == 20
         every.close()
         assert every.client("a0").decide("last", "t", {}).decision == "allow"
