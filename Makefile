@@ -5,7 +5,7 @@ STAMP := $(VENV)/.installed
 INTEGRATIONS := .cache/integrations
 PYTEST_WORKERS ?= 2
 
-.PHONY: test test-integrations check format demo screenshots clean
+.PHONY: test test-integrations check format bench demo screenshots clean
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -34,6 +34,9 @@ check: $(STAMP)
 format: $(STAMP)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+bench: $(STAMP)
+	$(BIN)/python -m benchmarks --write
 
 demo: $(STAMP)
 	$(BIN)/breaker demo
