@@ -160,10 +160,11 @@ def status_of(answer: bytes) -> int:
 
 def test_only_who_knows_the_secret(engine: HttpEngine) -> None:
     known = engine.path_of("PreToolUse")
+    almost = engine.endpoint.secret[:-1] + ("1" if engine.endpoint.secret.endswith("0") else "0")
     for path in (
         *("/", "/repeat-tool-breaker/", "/repeat-tool-breaker//claude-code/PreToolUse", known + "/x", "//" + known),
         known.replace(engine.endpoint.secret, engine.endpoint.secret[:-1]),
-        known.replace(engine.endpoint.secret, engine.endpoint.secret[:-1] + "0"),
+        known.replace(engine.endpoint.secret, almost),
         known.replace(engine.endpoint.secret, "é"),
         known.replace("claude-code", "emacs"),
         "/x" + known,

@@ -8,6 +8,7 @@ import os
 import shlex
 import stat
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -275,9 +276,10 @@ def test_a_ring_of_links(home: Home) -> None:
 
 @pytest.mark.parametrize("harness", HARNESSES)
 def test_the_command_is_for_any_shell_and_any_path(home: Home, harness: str) -> None:
-    strange = home.root / 'it\'s a $(touch x) "dir"'
-    strange.mkdir()
-    home.breaker("install", harness, "--user", "--socket", str(strange / "e.sock"))
+    with tempfile.TemporaryDirectory(prefix="brk-", dir="/tmp") as short:
+        strange = Path(short, 'it\'s a $(touch x) "dir"')
+        strange.mkdir()
+        home.breaker("install", harness, "--user", "--socket", str(strange / "e.sock"))
     for event, handler in handlers(home.settings(harness)).items():
         words = shlex.split(handler["command"].partition("; exec ")[2])
         assert words[:6] == [sys.executable, "-I", "-S", str(HOOK_SCRIPT), harness, event]
