@@ -20,7 +20,16 @@ from engine.shell import Command, Redirect, is_live, parse, spelled, split
 from engine.sinks import OUTPUT_PROGRAMS, is_generic, named_sink, sinks_of
 from engine.urls import find_urls
 from engine.variables import Variables
-from engine.wrappers import CLOSING_KEYWORDS, DECLARATIONS, HEADERS, KEYWORDS, assignment_in, program_name, unwrap
+from engine.wrappers import (
+    CLOSING_KEYWORDS,
+    DECLARATIONS,
+    HEADERS,
+    KEYWORDS,
+    assignment_in,
+    may_have_prefix,
+    program_name,
+    unwrap,
+)
 
 MAX_SCRIPT_DEPTH = 4
 """How deep ``bash -c "bash -c …"`` is looked through. Each level reads its text again, so there must be a bound."""
@@ -185,6 +194,8 @@ class _Reading(Struct):
     def _prefixed(self, command: Command) -> str:
         """Read a command that may have keywords, assignments and wrappers in front."""
         words = command.words
+        if not may_have_prefix(words):
+            return self._named(words, command)
         prefix = unwrap(words)
         for name, value in prefix.assignments:
             self.variables.assign(name, value)
@@ -195,13 +206,17 @@ class _Reading(Struct):
             return " ".join(keywords)
         if keywords:
             self.alone = False
-        verb = words[start]
-        if verb not in _KINDS:
-            verb = program_name((self.variables.complete(verb).split() or [""])[0] if is_live(verb) else verb)
         outer_fed, self.fed = self.fed, self.fed or prefix.fed
-        text = self._run(_KINDS.get(verb, _OTHER), verb, words[start:] if start else words, command)
+        text = self._named(words[start:] if start else words, command)
         self.fed = outer_fed
         return f"{' '.join(keywords)} {text}" if keywords else text
+
+    def _named(self, words: list[str], command: Command) -> str:
+        """Read a command by its first word, which may be a path, or hold a variable."""
+        verb = words[0]
+        if verb not in _KINDS:
+            verb = program_name((self.variables.complete(verb).split() or [""])[0] if is_live(verb) else verb)
+        return self._run(_KINDS.get(verb, _OTHER), verb, words, command)
 
     def _run(self, kind: str, verb: str, words: list[str], command: Command) -> str:
         """Read a command that begins with its program; return its canonical text."""

@@ -43,7 +43,7 @@ _PROGRAMS = frozenset({"$(", "<(", ">(", "`"})
 _DOCUMENT = "<<"
 
 
-class Nested(Struct, frozen=True):
+class Nested(Struct, frozen=True, gc=False):
     """A construct that was taken out. ``content`` may hold the placeholders of constructs with smaller numbers."""
 
     opening: str

@@ -74,7 +74,7 @@ class Quoted(str):
     """The shell puts something in: a variable, a substitution."""
 
 
-class Redirect(Struct, frozen=True):
+class Redirect(Struct, frozen=True, gc=False):
     """``operator`` has its file descriptor in front, if one was written. Of a here-document ``target`` is the body."""
 
     operator: str
@@ -84,7 +84,7 @@ class Redirect(Struct, frozen=True):
 _ERRORS_TOO = Redirect("2>&", "1")
 
 
-class Command(Struct, frozen=True):
+class Command(Struct, frozen=True, gc=False):
     """A simple command, and the operator that ends it (empty at the end of the text)."""
 
     words: list[str]
@@ -97,7 +97,7 @@ class Command(Struct, frozen=True):
 _EMPTY = Command([])
 
 
-class Script(Struct, frozen=True):
+class Script(Struct, frozen=True, gc=False):
     """A command line. Its words hold placeholders for what is ``nested`` in them."""
 
     commands: list[Command]
@@ -176,7 +176,7 @@ def _without_redirects(
             redirects.append(Redirect("<<", literal(nested[int(operator.split(MARK)[1])].content)))
         elif sign and descriptor:
             redirects.append(Redirect(f"{sign}&", descriptor))
-        elif place < len(words):
+        elif place < len(words) and place not in targets:  # one word is no target of two: nested, that would multiply
             redirects.append(Redirect(operator, words[place]))
             targets.add(place)
     if targets:
