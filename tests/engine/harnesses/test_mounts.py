@@ -120,7 +120,7 @@ def test_a_row_that_is_disabled_is_seen() -> None:
 def test_any_patches_there_and_back(patches: list[Any], flow: bool, indent: int) -> None:
     text = yaml.safe_dump(patches, default_flow_style=flow, indent=indent, allow_unicode=True)
     changed = dsh.mounted(text, MOUNT)
-    assert rows(changed)[:-1] == patches
+    assert rows(changed)[:-1] == (yaml.safe_load(text) or [])  # PyYAML does not read U+0085 as it wrote it
     assert dsh.unmounted(changed) == text
 
 
