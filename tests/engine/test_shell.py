@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from engine.commands import read_command
 from engine.nesting import MAX_DEPTH
 from engine.shell import Quoted, Script, is_live, literal, parse, spelled
 
@@ -144,12 +145,19 @@ def test_a_word_knows_whether_the_shell_completes_it(word: str, live: bool):
         ("a \\> b", [], ["a", ">", "b"]),
         ("a <<< 'b c'", [("<<<", "b c")], ["a"]),
         ("a >", [], ["a"]),
-        ("a > > b", [(">", "b"), (">", "b")], ["a"]),
+        ("a > > b", [(">", "b")], ["a"]),
     ],
 )
 def test_redirects(line: str, redirects: list[tuple[str, str]], words: list[str]):
     assert redirects_of(line) == redirects
     assert words_of(line) == [words]
+
+
+def test_one_word_is_the_target_of_one_redirect():
+    assert redirects_of("a >>> b > > c") == [(">>", "b"), (">", "c")]
+    assert redirects_of("a > 2>&1 b") == [(">", "b"), ("2>&", "1")]
+    nested = "a " + ">>>> >(b " * 200
+    assert len(read_command(nested).text) < 2 * len(nested)
 
 
 @pytest.mark.parametrize(
