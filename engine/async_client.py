@@ -245,6 +245,7 @@ class _Connection:
             for asked in self._asked.values():
                 if not asked.done():
                     asked.set_exception(_LostError(why))
+                    asked.exception()  # seen: whoever asked may have learnt of the loss while it still wrote
 
 
 def _look_at(connecting: asyncio.Task[_Connection]) -> None:

@@ -15,7 +15,8 @@ from engine.breaker import Breaker
 from engine.calls import Call, Result
 from engine.checkpoint import Checkpoint
 from engine.config import Config
-from engine.config_file import ConfigError, from_mapping, load_data
+from engine.configuration.file import ConfigError, from_mapping, load_data
+from engine.configuration.thresholds import loosened, unreachable
 from engine.events import AgentSnapshot, Event
 from engine.journal import Journal, Limits
 from engine.journal_lines import decode_checkpoint, encode_checkpoint
@@ -23,7 +24,6 @@ from engine.journal_reader import Damaged, read, recover
 from engine.replay import Answers, replay
 from engine.replayed import as_json
 from engine.sessions import CallLine, NotASessionError, read_session
-from engine.thresholds import loosened, unreachable
 from tests.engine.steps import TIGHT, steps_at_random, take
 
 LIMITS = 0

@@ -9,15 +9,15 @@ from engine.calls import Identity, args_of, result_of
 from engine.canonical import canonical
 from engine.commands import read_command
 from engine.config import DEFAULTS
-from engine.config_file import ConfigError, load_data
+from engine.configuration.file import ConfigError, load_data
 from engine.failures import failure_of
 from engine.fingerprints import Fingerprinter
-from engine.frames import Lines, decode_request
 from engine.journal_lines import event_of
 from engine.masking import mask, mask_value
 from engine.messages import defang, preview
 from engine.protocol import ProtocolError
 from engine.replay import replay
+from engine.service.frames import Lines, decode_request
 from engine.sessions import NotASessionError, read_session
 from engine.urls import find_urls, identify_url
 

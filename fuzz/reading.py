@@ -7,10 +7,10 @@ import shlex
 from typing import Any
 
 from engine.commands import MAX_QUOTED_LINE, CommandLine, read_command
-from engine.frames import HEAD_KEPT, Lines, Overlong, decode_params, decode_request, encode_error, encode_result
 from engine.nesting import MARK
 from engine.protocol import DecideCall, ProtocolError, Request, SettleCall
-from engine.requests import method
+from engine.service.frames import HEAD_KEPT, Lines, Overlong, decode_params, decode_request, encode_error, encode_result
+from engine.service.requests import method
 from engine.sinks import is_generic
 from engine.urls import find_urls, identify_url
 from engine.variables import MAX_COMPLETIONS, MAX_VALUE

@@ -84,7 +84,7 @@ class Line:
         """Send a request; its answer comes in the future, or Lost."""
         number = next(self._numbers)
         answer: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
-        if self._reading.done():
+        if self._reading.done() or self._writer.is_closing():
             answer.set_exception(Lost())
         else:
             self._due[number] = answer

@@ -11,7 +11,7 @@ from msgspec import Struct, structs
 
 from engine.breaker import Breaker
 from engine.config import Config
-from engine.config_file import load
+from engine.configuration.file import load
 from engine.events import AgentSnapshot, Snapshot
 from engine.journal_reader import recover
 from fuzz.process import Engine, until
@@ -74,7 +74,9 @@ def rage(seed: str, weather: Weather) -> Damage:
 
 async def _rage(engine: Engine, ledger: Ledger, seed: str, weather: Weather) -> None:
     storm = Storm(engine.path, ledger, seed)
-    asyncio.get_running_loop().set_exception_handler(lambda _, context: ledger.fault(f"a client failed: {context!s:.500}"))
+    asyncio.get_running_loop().set_exception_handler(
+        lambda _, context: ledger.fault(f"a client failed: {context!s:.500}")
+    )
     agents = crowd(storm, weather.agents)
     await _disasters(engine, ledger, storm.random("disasters"), weather)
     storm.over.set()

@@ -7,8 +7,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from engine.config_forms import Choice, Flag, Form, Listed, Number, Stage, Table, Text, Whole
-from engine.config_report import Path, Report, did_you_mean, dotted, printable, shown
+from engine.configuration.forms import Choice, Flag, Form, Listed, Number, Stage, Table, Text, Whole
+from engine.configuration.report import Path, Report, did_you_mean, dotted, printable, shown
 
 KINDS = ("exact", "cmd", "net", "sink", "host", "site", "family", "verb")
 """The kinds of fingerprint that a limit can cap, all of a kind or (``host:example.org``) one of them."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from math import ceil, inf
 
 from engine.config import Config, Limit
-from engine.config_report import printable
+from engine.configuration.report import printable
 
 
 def unreachable(config: Config) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from typing import Any
 import yaml
 from msgspec import Struct
 
-from engine.config_report import Path, printable
+from engine.configuration.report import Path, printable
 
 FILE_BYTES = 256 * 1024
 NODES = 20_000

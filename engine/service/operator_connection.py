@@ -9,13 +9,13 @@ from typing import ClassVar
 import msgspec
 from msgspec import Struct
 
-from engine.desk import Desk
-from engine.door import Door
+from engine.service.desk import Desk
+from engine.service.door import Door
 from engine.events import Event, Snapshot
-from engine.feed import BoundedFeed
-from engine.frames import encode_error, encode_request
+from engine.service.feed import BoundedFeed
+from engine.service.frames import encode_error, encode_request
 from engine.operator import AskNotOpenError
-from engine.operator_protocol import (
+from engine.service.operator_protocol import (
     AnswerAsk,
     Attach,
     Changed,
@@ -29,9 +29,9 @@ from engine.operator_protocol import (
     Subscribed,
     Unsubscribe,
 )
-from engine.proof import SealBrokenError, Seals
+from engine.service.proof import SealBrokenError, Seals
 from engine.protocol import PROTOCOL, Done, ErrorCode, ProtocolError, Request, ServerInfo
-from engine.requests import RequestProtocol, method
+from engine.service.requests import RequestProtocol, method
 
 STRANGERS_KEPT = 16
 """Connections that may be open at once without having proved anything."""

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from msgspec import Struct
 
-from engine.config_report import Path, Report, did_you_mean, dotted, shown
+from engine.configuration.report import Path, Report, did_you_mean, dotted, shown
 
 LARGEST = 1_000_000_000
 """No number in a configuration is larger; one that is, is a slip."""

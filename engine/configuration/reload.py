@@ -16,9 +16,9 @@ from pathlib import Path
 import msgspec
 from watchfiles import awatch
 
-from engine.config_file import ConfigError, Layers, Loaded
-from engine.config_report import printable
-from engine.thresholds import loosened
+from engine.configuration.file import ConfigError, Layers, Loaded
+from engine.configuration.report import printable
+from engine.configuration.thresholds import loosened
 
 RECHECK_SECONDS = 2.0
 SETTLE_SECONDS = 0.1
@@ -33,7 +33,7 @@ async def watch(in_force: Loaded, on_change: Callable[[Loaded | ConfigError], No
 
     It is called in this loop, with the configuration to take into force, or with a ``ConfigError``: then nothing
     changes. What loosens the guard is among the ``warnings``; a project's file that would loosen it is not part of
-    the configuration handed over (see ``engine.config_file``).
+    the configuration handed over (see ``engine.configuration.file``).
     """
     files = in_force.sources.files
     if not files:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from engine.proof import Seals, new_nonce, new_token, prove, proves
+from engine.service.proof import Seals, new_nonce, new_token, prove, proves
 from engine.protocol import ErrorCode, ProtocolError
 
 

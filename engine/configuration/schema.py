@@ -7,13 +7,13 @@ from typing import Any
 import msgspec
 
 from engine.config import DEFAULTS
-from engine.config_rules import IGNORED, REMOVED, SETTINGS, TRUSTED_PROJECTS
+from engine.configuration.rules import IGNORED, REMOVED, SETTINGS, TRUSTED_PROJECTS
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
 def schema() -> dict[str, Any]:
-    """A schema that accepts what ``engine.config_file`` accepts, but for keys that stand twice: JSON has no such."""
+    """A schema that accepts what ``engine.configuration.file`` accepts, but for keys that stand twice: JSON has no such."""
     defaults = msgspec.json.decode(msgspec.json.encode(DEFAULTS))
     properties: dict[str, Any] = {}
     for key, setting in {**SETTINGS, **TRUSTED_PROJECTS}.items():

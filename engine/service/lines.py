@@ -6,7 +6,7 @@ import asyncio
 from collections import deque
 from typing import Any, cast
 
-from engine.frames import Lines, Overlong
+from engine.service.frames import Lines, Overlong
 
 SLICE = 32
 """Lines served in one go, before the other connections have their turn."""

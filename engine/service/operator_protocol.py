@@ -1,7 +1,7 @@
 """The operators' socket: the messages with which a console on another process watches and answers.
 
 The frames are those of ``engine.protocol``. First the two ends prove to each other that they know the token that
-the engine printed to its own terminal (``engine.proof`` says how, and why the token itself is not sent)::
+the engine printed to its own terminal (``engine.service.proof`` says how, and why the token itself is not sent)::
 
     -> operator/hello {protocol: 1, nonce}      <- {protocol, server, nonce, proof}
     -> operator/attach {proof}                  <- {}

@@ -16,7 +16,7 @@ there alone, for its sandbox protects the rest. A file it can write must not dec
   the user's file; a directory covers those below it), and is told of a file that was found and not read;
 * whatever a project's file loosens is told each time it is read;
 * while the guard is running, a change to a project's file that loosens the guard is shown and not taken into
-  force (``engine.reload``): the operator who means it starts the guard again;
+  force (``engine.configuration.reload``): the operator who means it starts the guard again;
 * a project's file that appears while the guard is running is not looked for.
 """
 
@@ -30,11 +30,11 @@ from typing import Any
 from msgspec import Struct
 
 from engine.config import DEFAULTS, Config
-from engine.config_layer import TABLES, ConfigError, Layer, Problem, Role, checked, read_data, read_file
-from engine.config_report import printable
-from engine.config_yaml import Document
+from engine.configuration.layer import TABLES, ConfigError, Layer, Problem, Role, checked, read_data, read_file
+from engine.configuration.report import printable
+from engine.configuration.yaml import Document
 from engine.paths import config_directory
-from engine.thresholds import loosened
+from engine.configuration.thresholds import loosened
 
 __all__ = [
     "ConfigError",
