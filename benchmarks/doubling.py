@@ -19,13 +19,13 @@ from benchmarks.hostile import FAMILIES, Family
 from console.text import visible, visible_lines
 from engine.breaker import Breaker
 from engine.calls import Call, args_of, result_of
-from engine.config_file import load_data
-from engine.config_layer import ConfigError
-from engine.connection import AgentConnection
+from engine.configuration.file import load_data
+from engine.configuration.layer import ConfigError
 from engine.events import Event
-from engine.frames import Lines, Overlong, decode_params, decode_request
 from engine.journal_lines import line_of
 from engine.protocol import ProtocolError
+from engine.service.connection import AgentConnection
+from engine.service.frames import Lines, Overlong, decode_params, decode_request
 from engine.sessions import NotASessionError, read_session
 
 KILOBYTE = 1024

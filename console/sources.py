@@ -228,7 +228,7 @@ class TranscriptSource(TailSource):
         self._load = load
 
     def _found(self) -> Iterator[Event | Snapshot]:
-        from engine.config_file import ConfigError  # noqa: PLC0415 - after the first paint
+        from engine.configuration.file import ConfigError  # noqa: PLC0415 - after the first paint
         from engine.session_items import Damaged, Unknown  # noqa: PLC0415 - as above
         from engine.sessions import NotASessionError  # noqa: PLC0415 - as above
         from engine.transcripts.watch import watch_session  # noqa: PLC0415 - as above

@@ -1,6 +1,6 @@
 """The configuration in force, and what holds where nothing was said.
 
-``engine.config_rules`` says what may be written, ``engine.config_file`` reads it from YAML.
+``engine.configuration.rules`` says what may be written, ``engine.configuration.file`` reads it from YAML.
 """
 
 from __future__ import annotations

@@ -10,7 +10,6 @@ from typing import Any, Literal, TypeVar
 import msgspec
 from msgspec import Struct, UnsetType
 
-from engine.frames import encode_request
 from engine.protocol import (
     FRAME_LIMIT,
     PROTOCOL,
@@ -25,6 +24,7 @@ from engine.protocol import (
     Response,
     SettleAnswer,
 )
+from engine.service.frames import encode_request
 from engine.verdicts import Settlement, Verdict
 
 OnUnreachable = Literal["allow", "deny"]

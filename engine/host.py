@@ -22,11 +22,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from engine.config import DEFAULTS, Config
-from engine.config_file import Loaded
-from engine.config_layer import ConfigError
-from engine.connection import HookHandler
-from engine.desk import Desk
-from engine.feed import BoundedFeed, Listener
+from engine.configuration.file import Loaded
+from engine.configuration.layer import ConfigError
 from engine.harnesses.endpoint import Endpoint
 from engine.harnesses.hooks import Hooks
 from engine.journal import Journal
@@ -34,6 +31,9 @@ from engine.journal_reader import recover
 from engine.operator import Answer, Operator
 from engine.paths import operator_socket_path, socket_path
 from engine.server import Server
+from engine.service.connection import HookHandler
+from engine.service.desk import Desk
+from engine.service.feed import BoundedFeed, Listener
 
 if TYPE_CHECKING:
     from engine.http_hooks import HttpHooks
@@ -304,7 +304,7 @@ def _remember(desk: Desk, directory: Path) -> Journal:
 
 def _reload(desk: Desk, loaded: Loaded, adjust: Callable[[Config], Config]) -> asyncio.Task[None]:
     """Take every change of the configuration's files into force, as long as the task runs."""
-    from engine.reload import watch  # noqa: PLC0415 - watchfiles, for those who have a file
+    from engine.configuration.reload import watch  # noqa: PLC0415 - watchfiles, for those who have a file
 
     def changed(found: Loaded | ConfigError) -> None:
         if isinstance(found, ConfigError):

@@ -18,14 +18,14 @@ from typing import cast
 import h11
 from msgspec import Struct
 
-from engine.connection import HookHandler
-from engine.desk import Desk, HookDesk
 from engine.harnesses.endpoint import HOST, PATH_HEAD, Endpoint
 from engine.harnesses.hooks import ADAPTERS
 from engine.harnesses.known import BEFORE_A_CALL
 from engine.hook import NO_ANSWER
-from engine.listening import SocketError
 from engine.protocol import FRAME_LIMIT, HookAnswer, ProtocolError
+from engine.service.connection import HookHandler
+from engine.service.desk import Desk, HookDesk
+from engine.service.listening import SocketError
 
 HEAD_LIMIT = 16 * 1024
 """Bytes in a request's line and headers."""

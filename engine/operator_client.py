@@ -16,10 +16,11 @@ import msgspec
 from msgspec import Struct, UnsetType
 
 from engine.events import Snapshot
-from engine.feed import BoundedFeed
-from engine.frames import Lines, Overlong, encode_request
 from engine.operator import Answer, AskNotOpenError
-from engine.operator_protocol import (
+from engine.protocol import PROTOCOL, Done, ErrorBody, ErrorCode, RequestId, Response
+from engine.service.feed import BoundedFeed
+from engine.service.frames import Lines, Overlong, encode_request
+from engine.service.operator_protocol import (
     AnswerAsk,
     Attach,
     Changed,
@@ -33,8 +34,7 @@ from engine.operator_protocol import (
     Subscribed,
     Unsubscribe,
 )
-from engine.proof import SealBrokenError, Seals, new_nonce, prove, proves
-from engine.protocol import PROTOCOL, Done, ErrorBody, ErrorCode, RequestId, Response
+from engine.service.proof import SealBrokenError, Seals, new_nonce, prove, proves
 
 ANSWER_SECONDS = 10.0
 """How long the engine may take to answer; it takes milliseconds unless it is stopped or stuck."""
@@ -241,7 +241,7 @@ class _Wire:
 
 
 def _introduce(wire: _Wire, token: str) -> _Wire:
-    """The mutual proof of ``engine.proof``. Raises AttachError, before anything is shown to an impostor."""
+    """The mutual proof of ``engine.service.proof``. Raises AttachError, before anything is shown to an impostor."""
     nonce = new_nonce()
     wire.send(encode_request("operator/hello", Hello(PROTOCOL, nonce), 0))
     hello = _result(wire.receive(patient=False), HelloAnswer)

@@ -11,14 +11,14 @@ from collections.abc import Callable
 from importlib import metadata
 from pathlib import Path
 
-from engine.connection import AgentConnection, HookHandler, Service
-from engine.desk import Desk
-from engine.door import Door
-from engine.heat import status_of
-from engine.lines import LineProtocol
-from engine.listening import BACKLOG, Listening, is_own
-from engine.operator_connection import STRANGERS_KEPT, OperatorConnection, OperatorService
 from engine.protocol import SERVER_NAME, ServerInfo, Status
+from engine.service.connection import AgentConnection, HookHandler, Service
+from engine.service.desk import Desk
+from engine.service.door import Door
+from engine.service.heat import status_of
+from engine.service.lines import LineProtocol
+from engine.service.listening import BACKLOG, Listening, is_own
+from engine.service.operator_connection import STRANGERS_KEPT, OperatorConnection, OperatorService
 
 FLUSH_SECONDS = 1.0
 """How long answers may take to reach their readers when the server stops."""

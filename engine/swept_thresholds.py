@@ -10,8 +10,8 @@ from typing import Any
 from msgspec import Struct, structs
 
 from engine.config import Config
-from engine.config_file import from_mapping
-from engine.config_layer import ConfigError
+from engine.configuration.file import from_mapping
+from engine.configuration.layer import ConfigError
 
 SWEPT = ("window", "warnAt", "summarizeAt", "failWarnAt", "failLimit")
 """The settings with a threshold; a limit is written ``limits.KIND``."""

@@ -33,9 +33,9 @@ def attach(path: Path | None, **look: Any) -> None:
     Asks for the token that the engine printed on its own terminal; it is not shown while it is typed, and is never
     taken from the command line, where others could read it. Exits with 2 when it is not let in.
     """
-    from engine.hardening import keep_out  # noqa: PLC0415 - breaker --help needs none of it
     from engine.operator_client import AttachError, connect  # noqa: PLC0415 - as above
     from engine.paths import PathError, operator_socket_path, socket_path  # noqa: PLC0415 - as above
+    from engine.service.hardening import keep_out  # noqa: PLC0415 - breaker --help needs none of it
 
     keep_out()
     try:

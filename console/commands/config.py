@@ -14,10 +14,10 @@ import msgspec
 
 from console.commands.ascii_json import ascii_json
 from console.text import visible
-from engine.config_file import ConfigError, Loaded, find, load, load_data
-from engine.config_schema import schema as config_schema
-from engine.config_yaml import FILE_BYTES
-from engine.thresholds import unreachable
+from engine.configuration.file import ConfigError, Loaded, find, load, load_data
+from engine.configuration.schema import schema as config_schema
+from engine.configuration.thresholds import unreachable
+from engine.configuration.yaml import FILE_BYTES
 
 BAD = 2
 """The exit code of a configuration that cannot be used."""

@@ -9,7 +9,7 @@ import click
 
 from console.text import visible
 from engine.config import Config
-from engine.config_file import ConfigError, find
+from engine.configuration.file import ConfigError, find
 
 UNUSABLE = 2
 """The exit code when the configuration cannot be used."""

@@ -14,12 +14,12 @@ from console.commands.ascii_json import ascii_json
 from console.text import visible
 from engine.client import Client, UnreachableError
 from engine.config import DEFAULTS
-from engine.config_file import ConfigError, find
+from engine.configuration.file import ConfigError, find
+from engine.configuration.thresholds import unreachable
 from engine.harnesses.bridges import PLUGIN
 from engine.harnesses.checks import Checked, check_all
 from engine.harnesses.switches import redirected
 from engine.paths import SOCKET_VARIABLE, PathError, socket_path
-from engine.thresholds import unreachable
 
 UNWELL = 1
 NOTHING = "Nothing is installed, so nothing is guarded. Run: breaker install HARNESS"

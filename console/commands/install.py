@@ -10,7 +10,7 @@ from typing import Any, NoReturn, TypeVar
 import click
 
 from console.text import visible
-from engine.config_file import ConfigError, find
+from engine.configuration.file import ConfigError, find
 from engine.harnesses.endpoint import Endpoint, keep_endpoint, load_endpoint, make_endpoint
 from engine.harnesses.handlers import HOOK_SCRIPT, Wishes
 from engine.harnesses.installation import Plan, Target, carry_out, entries, plan_install, plan_uninstall

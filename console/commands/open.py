@@ -45,10 +45,10 @@ def open_console(
     """
 
     def make() -> Host:
-        from engine.config_file import find  # noqa: PLC0415 - in the source's thread, after the first paint
-        from engine.hardening import allow_many_connections, keep_out  # noqa: PLC0415 - as above
+        from engine.configuration.file import find  # noqa: PLC0415 - in the source's thread, after the first paint
         from engine.harnesses.endpoint import load_endpoint  # noqa: PLC0415 - as above
         from engine.host import Host  # noqa: PLC0415 - as above
+        from engine.service.hardening import allow_many_connections, keep_out  # noqa: PLC0415 - as above
 
         allow_many_connections()
         keep_out()

@@ -21,14 +21,14 @@ from console.commands.journal import journal_kept
 from console.plain_lines import Lines
 from console.text import visible
 from engine.config import Config
-from engine.config_file import ConfigError, find
-from engine.config_forms import LARGEST
-from engine.feed import BoundedFeed
-from engine.hardening import allow_many_connections, keep_out
+from engine.configuration.file import ConfigError, find
+from engine.configuration.forms import LARGEST
 from engine.harnesses.endpoint import load_endpoint
 from engine.host import Host
-from engine.listening import EngineRunningError, SocketError
 from engine.paths import PathError, socket_path
+from engine.service.feed import BoundedFeed
+from engine.service.hardening import allow_many_connections, keep_out
+from engine.service.listening import EngineRunningError, SocketError
 
 UNUSABLE = 2
 LOOK_SECONDS = 0.1

@@ -63,7 +63,7 @@ def _source(where: Path, config_file: Path | None) -> TailSource:
     from engine.transcripts.recorded import JOURNAL  # noqa: PLC0415 - as above
 
     def load() -> Config:
-        from engine.config_file import find  # noqa: PLC0415 - as above
+        from engine.configuration.file import find  # noqa: PLC0415 - as above
 
         return find(config_file).load().config
 

@@ -32,9 +32,9 @@ from msgspec import Struct
 from engine.config import DEFAULTS, Config
 from engine.configuration.layer import TABLES, ConfigError, Layer, Problem, Role, checked, read_data, read_file
 from engine.configuration.report import printable
+from engine.configuration.thresholds import loosened
 from engine.configuration.yaml import Document
 from engine.paths import config_directory
-from engine.configuration.thresholds import loosened
 
 __all__ = [
     "ConfigError",

@@ -9,7 +9,6 @@ from hashlib import sha256
 from msgspec import structs
 
 from engine.calls import Call
-from engine.desk import HookDesk
 from engine.harnesses.adapter import Adapter, Began, Ended, Prompted, Proposed, Ran, Subject, Told
 from engine.harnesses.claude_code import ClaudeCode
 from engine.harnesses.codex import Codex
@@ -18,6 +17,7 @@ from engine.harnesses.pairing import Pairs
 from engine.harnesses.payloads import read_payload
 from engine.harnesses.rollout import ending_of
 from engine.protocol import ErrorCode, HookAnswer, ProtocolError
+from engine.service.desk import HookDesk
 
 ADAPTERS: Mapping[str, Adapter] = {one.name: one for one in (ClaudeCode(), Codex(), GeminiCli())}
 

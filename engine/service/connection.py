@@ -9,8 +9,6 @@ from typing import ClassVar, Protocol
 from msgspec import Struct, UnsetType, structs
 
 from engine.calls import Call, args_of, result_of
-from engine.service.desk import SLOW_FRAME, Desk, HookDesk
-from engine.service.frames import encode_error, encode_result
 from engine.protocol import (
     FRAME_LIMIT,
     PROTOCOL,
@@ -37,6 +35,8 @@ from engine.protocol import (
     StartTurn,
     Status,
 )
+from engine.service.desk import SLOW_FRAME, Desk, HookDesk
+from engine.service.frames import encode_error, encode_result
 from engine.service.requests import RequestProtocol, fault_error, method
 from engine.verdicts import Verdict, Waiting
 

@@ -14,14 +14,14 @@ from typing import Literal
 
 from msgspec import structs
 
-from engine.service.asks import AskTimes
-from engine.service.bounded import bounded, is_large
 from engine.breaker import Breaker
 from engine.calls import Call, Identity, Result
 from engine.config import DEFAULTS, Config
 from engine.events import AskClosed, AskOpened, ConfigChanged, Event, Notice, Snapshot
-from engine.service.feed import BoundedFeed, Hub, Listener
 from engine.operator import Answer, AskNotOpenError
+from engine.service.asks import AskTimes
+from engine.service.bounded import bounded, is_large
+from engine.service.feed import BoundedFeed, Hub, Listener
 from engine.verdicts import Decided, Settlement, Verdict, Waiting
 
 SLOW_FRAME = 256 * 1024

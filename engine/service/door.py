@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from engine.service.proof import Seals, new_nonce, new_token, prove, proves
 from engine.protocol import ErrorCode, ProtocolError
+from engine.service.proof import Seals, new_nonce, new_token, prove, proves
 
 
 class Door:

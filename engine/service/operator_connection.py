@@ -9,12 +9,13 @@ from typing import ClassVar
 import msgspec
 from msgspec import Struct
 
+from engine.events import Event, Snapshot
+from engine.operator import AskNotOpenError
+from engine.protocol import PROTOCOL, Done, ErrorCode, ProtocolError, Request, ServerInfo
 from engine.service.desk import Desk
 from engine.service.door import Door
-from engine.events import Event, Snapshot
 from engine.service.feed import BoundedFeed
 from engine.service.frames import encode_error, encode_request
-from engine.operator import AskNotOpenError
 from engine.service.operator_protocol import (
     AnswerAsk,
     Attach,
@@ -30,7 +31,6 @@ from engine.service.operator_protocol import (
     Unsubscribe,
 )
 from engine.service.proof import SealBrokenError, Seals
-from engine.protocol import PROTOCOL, Done, ErrorCode, ProtocolError, Request, ServerInfo
 from engine.service.requests import RequestProtocol, method
 
 STRANGERS_KEPT = 16

@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 import msgspec
 from msgspec import Struct, UnsetType
 
+from engine.protocol import ErrorCode, ProtocolError, Request
 from engine.service.frames import Overlong, decode_params, decode_request, encode_error, encode_result, overlong_error
 from engine.service.lines import LineProtocol
-from engine.protocol import ErrorCode, ProtocolError, Request
 
 
 class Method(Struct, frozen=True):

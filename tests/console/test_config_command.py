@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 from console.cli import main
 from console.commands.config import as_yaml
 from engine.config import DEFAULTS, Config
-from engine.config_file import Loaded, from_mapping, load_data
-from engine.config_schema import schema
+from engine.configuration.file import Loaded, from_mapping, load_data
+from engine.configuration.schema import schema
 
 
 @pytest.fixture(autouse=True)

@@ -43,8 +43,8 @@ from engine.events import (
     Snapshot,
     TurnStarted,
 )
-from engine.feed import BoundedFeed
 from engine.operator import Answer, AskNotOpenError, Operator
+from engine.service.feed import BoundedFeed
 from engine.verdicts import Advisory, Ask, Hit, Refusal
 
 HOST = "host:api.example.org"

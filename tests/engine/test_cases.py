@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from engine.config_file import ConfigError, from_mapping
+from engine.configuration.file import ConfigError, from_mapping
 from engine.replay import replay
 from tests.engine.sessions_data import lines, rows
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.config import DEFAULTS, Config
-from engine.config_file import ConfigError, from_mapping
+from engine.configuration.file import ConfigError, from_mapping
 
 ROWS = [json.loads(line) for line in (Path(__file__).parents[1] / "data/configs.jsonl").read_text().splitlines()]
 

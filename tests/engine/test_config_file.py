@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from engine.config import DEFAULTS
-from engine.config_file import ConfigError, Sources, find, load, load_data
-from engine.config_yaml import FILE_BYTES
+from engine.configuration.file import ConfigError, Sources, find, load, load_data
+from engine.configuration.yaml import FILE_BYTES
 
 
 @pytest.fixture

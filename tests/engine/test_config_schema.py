@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from engine.config import DEFAULTS, Config
-from engine.config_file import ConfigError, from_mapping
-from engine.config_rules import IGNORED, KINDS, REMOVED, SETTINGS
-from engine.config_schema import schema
+from engine.configuration.file import ConfigError, from_mapping
+from engine.configuration.rules import IGNORED, KINDS, REMOVED, SETTINGS
+from engine.configuration.schema import schema
 
 ROWS = [json.loads(line) for line in (Path(__file__).parents[1] / "data/configs.jsonl").read_text().splitlines()]
 VALIDATOR = Draft202012Validator(schema())

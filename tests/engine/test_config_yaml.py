@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.config_yaml import FILE_BYTES, Mark, YamlError, compose
+from engine.configuration.yaml import FILE_BYTES, Mark, YamlError, compose
 
 
 def complaint(text: str) -> tuple[str, Mark | None]:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from engine.calls import Identity, Measure
 from engine.config import DEFAULTS, Config
-from engine.config_file import from_mapping
+from engine.configuration.file import from_mapping
 from engine.fingerprints import FINGERPRINT_CHARS, SHELL_TOOLS, URLS_KEPT, Fingerprinter, cap_of
 from engine.masking import token_of
 from tests.engine.test_canonical import values

@@ -10,12 +10,12 @@ import pytest
 from msgspec import structs
 
 from engine.config import DEFAULTS
-from engine.config_file import load
-from engine.desk import Desk
+from engine.configuration.file import load
 from engine.events import ConfigChanged, Notice, Snapshot
 from engine.host import Host, fast_loop
-from engine.listening import EngineRunningError
 from engine.paths import PathError
+from engine.service.desk import Desk
+from engine.service.listening import EngineRunningError
 from tests.engine.sockets import Wire, gate_open, hosted, short_directory, until
 
 

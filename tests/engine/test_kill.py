@@ -24,7 +24,7 @@ from msgspec import structs
 from engine.breaker import Breaker
 from engine.checkpoint import Checkpoint
 from engine.config import Config
-from engine.config_file import load
+from engine.configuration.file import load
 from engine.events import AgentSnapshot, Event, Snapshot
 from engine.journal_parts import parts_in
 from engine.journal_reader import recover

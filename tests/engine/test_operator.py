@@ -12,11 +12,11 @@ from msgspec import structs
 
 from engine.config import DEFAULTS
 from engine.events import AskOpened, CallSeen, ConfigChanged, Event, Exempted, Notice, OperatorChanged, Snapshot
-from engine.feed import SNAPSHOTS_KEPT, BoundedFeed, Hub
 from engine.host import Host
 from engine.operator import AskNotOpenError, Feed, Operator
 from engine.operator_client import connect
 from engine.paths import operator_socket_path
+from engine.service.feed import SNAPSHOTS_KEPT, BoundedFeed, Hub
 from tests.engine.sockets import Wire, gate_open, hosted, short_directory, until
 
 Scene = tuple[Host, Path, Callable[[], Operator]]

@@ -11,8 +11,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from engine import protocol
-from engine.connection import AgentConnection
-from engine.frames import (
+from engine.protocol import DecideCall, ErrorCode, ProtocolError
+from engine.service.connection import AgentConnection
+from engine.service.frames import (
     HEAD_KEPT,
     Lines,
     Overlong,
@@ -23,7 +24,6 @@ from engine.frames import (
     encode_result,
     overlong_error,
 )
-from engine.protocol import DecideCall, ErrorCode, ProtocolError
 
 DECIDE = msgspec.json.Decoder(DecideCall)
 

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from engine.config import DEFAULTS
-from engine.config_file import ConfigError, Loaded, Sources, load, load_data
-from engine.reload import watch
+from engine.configuration.file import ConfigError, Loaded, Sources, load, load_data
+from engine.configuration.reload import watch
 
 SECONDS = 60.0
 """How long a change may take on the slowest machine; it takes less than one."""

@@ -18,13 +18,13 @@ from pathlib import Path
 
 import pytest
 
-from engine.connection import AgentConnection
 from engine.host import Host
 from engine.operator_client import AttachError, RemoteOperator, connect
-from engine.operator_connection import STRANGERS_KEPT, OperatorConnection
 from engine.paths import operator_socket_path
-from engine.proof import ALPHABET, SealBrokenError, Seals, new_nonce, new_token, prove, typed_token
 from engine.protocol import ErrorCode
+from engine.service.connection import AgentConnection
+from engine.service.operator_connection import STRANGERS_KEPT, OperatorConnection
+from engine.service.proof import ALPHABET, SealBrokenError, Seals, new_nonce, new_token, prove, typed_token
 from tests.console.terminal import Terminal
 from tests.engine.sockets import (
     BREAKER,
@@ -410,7 +410,7 @@ def test_the_engines_memory_is_closed_to_its_own_user() -> None:
 
 def _look_into_a_closed_process(told: int) -> None:
     """As somebody who is not root, with a child that closes itself: look into it before and after."""
-    from engine.hardening import keep_out  # noqa: PLC0415 - in the forked child
+    from engine.service.hardening import keep_out  # noqa: PLC0415 - in the forked child
 
     if os.geteuid() == 0:
         os.setgroups([])
@@ -442,7 +442,7 @@ def _memory(pid: int) -> str:
 
 def test_serving_closes_the_process() -> None:
     script = (
-        "import ctypes\nfrom engine.hardening import keep_out\nassert keep_out()\n"
+        "import ctypes\nfrom engine.service.hardening import keep_out\nassert keep_out()\n"
         "print(ctypes.CDLL(None).prctl(3, 0, 0, 0, 0))"
     )
     if sys.platform != "linux":

@@ -24,12 +24,12 @@ from msgspec import structs
 
 from engine.calls import Call
 from engine.config import DEFAULTS
-from engine.connection import AgentConnection
-from engine.desk import HookDesk
 from engine.host import Host
-from engine.listening import EngineRunningError, SocketError
 from engine.paths import PathError
 from engine.protocol import FRAME_LIMIT, WAITING_LIMIT, ErrorCode, HookAnswer
+from engine.service.connection import AgentConnection
+from engine.service.desk import HookDesk
+from engine.service.listening import EngineRunningError, SocketError
 from tests.engine.sockets import DEADLINE, ROOT, Wire, frame, gate_open, hosted, served, short_directory, until
 
 
@@ -449,7 +449,7 @@ async def test_a_thousand_agents_and_two_hundred_waiting_calls() -> None:
 import sys
 from pathlib import Path
 from engine.host import Host
-from engine.hardening import allow_many_connections
+from engine.service.hardening import allow_many_connections
 allow_many_connections()
 with Host(socket=Path(sys.argv[1])) as host:
     sys.stdin.readline()

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from engine.calls import Measure
 from engine.config import DEFAULTS
-from engine.config_file import from_mapping
-from engine.thresholds import loosened, unreachable
+from engine.configuration.file import from_mapping
+from engine.configuration.thresholds import loosened, unreachable
 from engine.turn import Turn
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from engine.config_file import from_mapping
+from engine.configuration.file import from_mapping
 from engine.replay import replay
 from engine.replayed import as_json
 from engine.session_items import ANSWERS, CallLine

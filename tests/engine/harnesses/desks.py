@@ -7,10 +7,10 @@ import json
 from typing import Any
 
 from engine.config import DEFAULTS, Config
-from engine.desk import Desk, HookDesk
 from engine.events import AskOpened, Event
 from engine.harnesses.hooks import Hooks
 from engine.operator import Answer
+from engine.service.desk import Desk, HookDesk
 
 
 class HookBench:
