@@ -67,7 +67,12 @@ def run(job: Job) -> Row:
     command = [sys.executable, "-m", f"fuzz.{job.driver}", *job.arguments]
     try:
         done = subprocess.run(
-            command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=job.seconds + GRACE, check=False
+            command,
+            cwd=ROOT,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            timeout=job.seconds + GRACE,
+            check=False,
         )
     except subprocess.TimeoutExpired as late:
         return Row(job, failed=True, inputs="", said=f"did not come to an end\n{_tail(late.stdout or b'')}")

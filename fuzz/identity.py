@@ -19,7 +19,7 @@ from fuzz.reading import text_of
 
 FINGERPRINTS_MOST = 4 + SINKS_KEPT + 3 * URLS_KEPT
 DECOY = "a decoy that nothing else says"
-SECRET = "Zq81xK0pLw7hunter"  # noqa: S105 - it is there to be hidden
+SECRET = "Zq81xK0pLw7hunter"
 PLANTED = (
     *(f"--password {SECRET}", f"API_KEY={SECRET}", f'"token": "{SECRET}"', f"Authorization: Bearer {SECRET}"),
     *(f"curl https://joe:{SECRET}@e.com/x", f"curl -u joe:{SECRET} https://e.com", f"export DB_PASSWORD='{SECRET}'"),
@@ -101,7 +101,7 @@ def value(data: bytes) -> None:
 
 
 def _hidden(preview: Any, found: Any, depth: int) -> None:
-    hidden = mask_value({name: SECRET for name in SECRET_NAMES})
+    hidden = mask_value(dict.fromkeys(SECRET_NAMES, SECRET))
     assert SECRET not in json.dumps(hidden)
     nested = mask_value({"auth": {"any": [found, SECRET]}})
     assert SECRET not in json.dumps(nested), "a secret under a telling name is shown"

@@ -10,7 +10,20 @@ BYTES_MOST = 4096
 CHANGES_MOST = 5
 
 CHARACTERS = (
-    *("\u202e", "\u200b", "\ufeff", "\u2028", "\x85", "\x1b[2J", "\x07", "\x7f", "\U000e0041", "\ue000", "\u0130", "\ufb03"),
+    *(
+        "\u202e",
+        "\u200b",
+        "\ufeff",
+        "\u2028",
+        "\x85",
+        "\x1b[2J",
+        "\x07",
+        "\x7f",
+        "\U000e0041",
+        "\ue000",
+        "\u0130",
+        "\ufb03",
+    ),
     *("é", "e\u0301", "😀", "＜", "ſ", "\r", "\r\n", "\t", "\x0b", "\0"),
 )
 NUMBERS = ("0", "-0", "-1", "1e999", "1E-7", "9007199254740993", "9" * 19, "9" * 400, "NaN", "Infinity", "1.0", "0x1f")
@@ -19,7 +32,22 @@ BYTES = (b"\xff", b"\xc0\x80", b"\xed\xa0\x80", b"\xf4\x90\x80\x80", b"\x80")
 ANYWHERE = (
     *(one.encode() for one in (*CHARACTERS, *NUMBERS, *ESCAPES)),
     *BYTES,
-    *(b"null", b"true", b"false", b'""', b"{}", b"[]", b"[" * 40, b'{"a":' * 40, b'","', b"'", b'"', b"`", b"\\", b"\n"),
+    *(
+        b"null",
+        b"true",
+        b"false",
+        b'""',
+        b"{}",
+        b"[]",
+        b"[" * 40,
+        b'{"a":' * 40,
+        b'","',
+        b"'",
+        b'"',
+        b"`",
+        b"\\",
+        b"\n",
+    ),
 )
 """Pieces that upset readers of every kind."""
 

@@ -123,7 +123,9 @@ class Engine:
 
     def seconds(self) -> float:
         """Seconds of CPU so far."""
-        found = subprocess.run(["ps", "-o", "cputimes=", "-p", str(self.pid)], capture_output=True, text=True, check=True)
+        found = subprocess.run(
+            ["ps", "-o", "cputimes=", "-p", str(self.pid)], capture_output=True, text=True, check=True
+        )
         return float(found.stdout)
 
     def parts(self) -> list[Path]:
@@ -153,7 +155,9 @@ class Engine:
             while data := os.read(terminal, 1 << 16):
                 printed += data
                 if len(printed) > 2 * _KEPT:
-                    tokens = b"".join(b"breaker attach): %b \n" % token for token in _TOKEN.findall(bytes(printed))[-1:])
+                    tokens = b"".join(
+                        b"breaker attach): %b \n" % token for token in _TOKEN.findall(bytes(printed))[-1:]
+                    )
                     printed[:] = tokens + printed[-_KEPT:]
         os.close(terminal)
 

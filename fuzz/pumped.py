@@ -108,7 +108,7 @@ def _measure(name: str, one: Pumped) -> tuple[Slow | None, float]:
         size *= 2
         data = one.of(size)
         took = taken(name, data)
-        if _too_long(took, data) or before > NOTICEABLE and took > DOUBLED * before:
+        if _too_long(took, data) or (before > NOTICEABLE and took > DOUBLED * before):
             # Once more, and each the fastest of several: other programs run on this machine.
             took = min(took, *(taken(name, data) for _ in range(4)))
             quarter = min(taken(name, one.of(size // 4)) for _ in range(5))

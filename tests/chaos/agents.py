@@ -19,7 +19,13 @@ from tests.engine.sockets import frame
 PATIENCE = 60.0
 RETRY = 0.05
 COMMANDS = (
-    *("make", "curl https://api.example.org/v1", "curl https://api.example.org/v2 -o out", "cat log", "make > /tmp/out"),
+    *(
+        "make",
+        "curl https://api.example.org/v1",
+        "curl https://api.example.org/v2 -o out",
+        "cat log",
+        "make > /tmp/out",
+    ),
     *("curl -H 'Authorization: Bearer abcdef' https://x.test", "pytest -q"),
 )
 RESULTS: tuple[Mapping[str, Any], ...] = (
@@ -332,7 +338,16 @@ async def flood(agent: Agent) -> None:
     await _on_lines(agent, act)
 
 
-KINDS: tuple[Callable[[Agent], Awaitable[None]], ...] = (worker, plain, worker, vanisher, plain, stammerer, worker, flood)
+KINDS: tuple[Callable[[Agent], Awaitable[None]], ...] = (
+    worker,
+    plain,
+    worker,
+    vanisher,
+    plain,
+    stammerer,
+    worker,
+    flood,
+)
 """In the order in which a crowd is made up."""
 
 
