@@ -24,7 +24,8 @@ async def test_lines_that_nobody_used_lately_are_hung_up(monkeypatch: pytest.Mon
             assert (await every.asynchronous(f"a{number}").decide("c", "t", {})).decision == "allow"
             assert every.client(f"b{number}").decide("c", "t", {}).decision == "allow"
             assert (await every.asynchronous("a0").decide(str(number), "t", {"n": number})).decision == "allow"
-        assert len(Client("", socket=path).status().agents) == 20
+        with Client("", socket=path) as looking:
+            assert len(looking.status().agents) == 20
         every.close()
         assert every.client("a0").decide("last", "t", {}).decision == "allow"
         every.close()
@@ -34,6 +35,7 @@ def test_every_agent_is_introduced_with_its_parent() -> None:
     with hosted() as (_, path):
         every = Clients("test", socket=path)
         every.client("a", parent="main", name="researcher").start_turn()
-        (one,) = Client("", socket=path).status().agents
+        with Client("", socket=path) as looking:
+            (one,) = looking.status().agents
         assert (one.agent, one.parent, one.harness, one.name) == ("a", "main", "test", "researcher")
         every.close()
