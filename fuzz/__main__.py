@@ -1,8 +1,8 @@
 """All of it: ``make fuzz``.
 
-``FUZZ_SECONDS`` (300) is how long it takes, all targets and drivers together; ``FUZZ_FRAMES`` (200000) how many frames an
-engine is sent on top of that, ``FUZZ_SEED`` what is damaged and how (another each time), ``FUZZ_WORKERS`` (2) how many run
-at once. What the guided driver has learned stays in ``.cache/fuzz``, and so do the inputs of findings.
+``FUZZ_SECONDS`` (300) is how long it takes, all targets and drivers together; ``FUZZ_FRAMES`` (200000) how many
+frames an engine is sent on top of that, ``FUZZ_SEED`` what is damaged and how (another each time), ``FUZZ_WORKERS``
+(2) how many run at once. What the guided driver has learned stays in ``.cache/fuzz``, and so do the inputs of findings.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A target fed by atheris, which keeps every input that reaches code no other had reached.
 
-``python -m fuzz.guided TARGET SECONDS CORPUS FINDINGS``. Ends with a status other than 0 at the first finding, whose input
-it leaves in FINDINGS. Needs the extra ``fuzz``.
+``python -m fuzz.guided TARGET SECONDS CORPUS FINDINGS``. Ends with a status other than 0 at the first finding,
+whose input it leaves in FINDINGS. Needs the extra ``fuzz``.
 """
 
 from __future__ import annotations

@@ -29,7 +29,8 @@ _KEPT = 1 << 16
 class Engine:
     """One engine that may be started again and again over the same journal, until ``end``.
 
-    Its directory must have a short path. What it writes to its standard error is kept in ``errors``: it should be nothing.
+    Its directory must have a short path. What it writes to its standard error is kept in ``errors``: it
+    should be nothing.
     """
 
     def __init__(self, directory: Path, *options: str) -> None:

@@ -82,7 +82,7 @@ def _is_plain(text: str) -> None:
 
 
 def defanged(data: bytes) -> None:
-    """Defanged text is as long as it was, says the same when it is defanged again, and holds no markup however it is folded."""
+    """Defanged text is as long as it was, the same when defanged again, and holds no markup however it is folded."""
     text = text_of(data)
     plain = defang(text)
     assert len(plain) == len(text), "defanging changes the length"

@@ -13,7 +13,7 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
 def schema() -> dict[str, Any]:
-    """A schema that accepts what ``engine.configuration.file`` accepts, but for keys that stand twice: JSON has no such."""
+    """A schema that accepts what ``engine.configuration.file`` accepts, but for keys that stand twice."""
     defaults = msgspec.json.decode(msgspec.json.encode(DEFAULTS))
     properties: dict[str, Any] = {}
     for key, setting in {**SETTINGS, **TRUSTED_PROJECTS}.items():

@@ -1,4 +1,7 @@
-"""What agents and operators saw, against what the journal says: every call decided once, nothing run or approved without a right."""
+"""What agents and operators saw, against what the journal says.
+
+Every call is decided once, and nothing is run or approved without a right.
+"""
 
 from __future__ import annotations
 
@@ -113,7 +116,7 @@ def _events(path: Path) -> Iterator[Event | str]:
             yield str(event)
 
 
-def _tell(story: _Story, run: Run, events: Iterable[Event | str]) -> Iterator[str]:
+def _tell(story: _Story, run: Run, events: Iterable[Event | str]) -> Iterator[str]:  # noqa: C901 - one table of cases
     """Take in what one run wrote; say what cannot be."""
     for event in events:
         match event:

@@ -21,7 +21,10 @@ from tests.chaos.operators import OperatorAtRandom
 from tests.engine.sockets import Wire, short_directory
 
 ASK_SECONDS = 1.0
-FIRST = "window: 6\nwarnAt: 2\nsummarizeAt: 3\nfailWarnAt: 2\nfailLimit: 3\nlimits: {exact: 4, cmd: 4, host: 5, net: 4, sink: 4}\n"
+FIRST = (
+    "window: 6\nwarnAt: 2\nsummarizeAt: 3\nfailWarnAt: 2\nfailLimit: 3\n"
+    "limits: {exact: 4, cmd: 4, host: 5, net: 4, sink: 4}\n"
+)
 CONFIGURATIONS = (
     FIRST,
     FIRST + "onLimit: deny\n",
