@@ -1,8 +1,8 @@
 """Mutated frames, pipelined at a running engine over its real sockets.
 
 ``python -m fuzz.wire [FRAMES] [SEED]``. After each batch a valid call must still be decided, on the same connection
-and on another; every frame that begins as ``engine.protocol`` asks (``jsonrpc``, then ``id``) must get exactly one answer,
-under its id; the engine's memory must not grow, and it must have said nothing on its standard error.
+and on another; every frame that begins as ``engine.protocol`` asks (``jsonrpc``, then ``id``) must get exactly one
+answer, under its id; the engine's memory must not grow, and it must have said nothing on its standard error.
 """
 
 from __future__ import annotations
