@@ -198,7 +198,7 @@ def _blocks(entry: _Entry) -> list[_Block]:
 def _is_human(entry: _Entry) -> bool:
     if entry.is_meta or entry.is_compact_summary or entry.is_sidechain or entry.agent_id:
         return False
-    if entry.prompt_source is not None and entry.prompt_source not in TYPED_SOURCES:
+    if entry.prompt_source is not None and name_of(entry.prompt_source) not in TYPED_SOURCES:
         return False
     content = entry.message.content if entry.message else None
     if isinstance(content, str):
@@ -238,7 +238,7 @@ def _claims(entry: Mapping[str, Any]) -> bool:
     session = entry.get("sessionId")
     if not isinstance(session, str):
         return entry.get("type") == "file-history-snapshot" or (entry.get("type") == "summary" and "leafUuid" in entry)
-    kind = entry.get("type")
+    kind = name_of(entry.get("type"))
     return kind in {"user", "assistant", "attachment"} or kind in SAY_NOTHING or not _CLAIMED_BY.isdisjoint(entry)
 
 

@@ -123,7 +123,8 @@ class CodexReader:
     # -- calls ------------------------------------------------------------------------------------------------
 
     def _item(self, number: int, at: float, payload: Mapping[str, Any]) -> Iterator[Line]:
-        kind, call = payload.get("type"), name_of(payload.get("call_id")) or name_of(payload.get("id"))
+        kind = name_of(payload.get("type"))
+        call = name_of(payload.get("call_id")) or name_of(payload.get("id"))
         if kind in OUTPUTS:
             yield from self._output(number, at, call, payload.get("output"))
         if kind not in CALLS or not call:
@@ -188,7 +189,7 @@ def _as_told(name: str, payload: Mapping[str, Any]) -> tuple[str, Mapping[str, A
 
 
 def _result_of_end(how: Mapping[str, Any]) -> Result:
-    code, status = how.get("exit_code"), how.get("status")
+    code, status = how.get("exit_code"), name_of(how.get("status"))
     output = how.get("aggregated_output")
     text = output if isinstance(output, str) else ""
     if status in {"declined", "interrupted", "cancelled"} or code == KILLED:
@@ -226,7 +227,7 @@ def _result_of_output(output: object, *, command: bool) -> Result | None:
 
 
 def _claims(entry: Mapping[str, Any]) -> bool:
-    return isinstance(entry.get("payload"), dict) and entry.get("type") in READ | SAY_NOTHING
+    return isinstance(entry.get("payload"), dict) and name_of(entry.get("type")) in READ | SAY_NOTHING
 
 
 def _place() -> Place:

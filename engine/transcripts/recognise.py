@@ -55,10 +55,11 @@ class AnyReader:
         self._foreign.clear()
         return [item for one, content in lines for item in self._items(reader, one, content)]
 
-    def end(self) -> None:
+    def end(self, *, packed: bool = False) -> None:
         """There will be no more lines. Raises NotASessionError when none was of a known format."""
         if self._reader is None:
-            raise NotASessionError(_what_it_is(self._head, [raw for _, raw in self._foreign]))
+            what = "zstd data with nothing readable in it" if packed and not self._head else ""
+            raise NotASessionError(_not_a_session(what or _what_it_is(self._head, [raw for _, raw in self._foreign])))
 
     def _items(self, reader: Reader, number: int, raw: bytes) -> Iterable[Line]:
         try:
@@ -99,7 +100,7 @@ def read(file: BinaryIO, reader: AnyReader | None = None, taken: Callable[[int],
     yield from _faults(frames, number)
     if frames and frames.within_frame:
         yield Damaged(number, "the file ends in the middle of a zstd frame")
-    reader.end()
+    reader.end(packed=frames is not None)
 
 
 def unpacked(file: BinaryIO) -> tuple[BinaryIO, Frames | None]:
@@ -118,13 +119,13 @@ def format_of(path: Path) -> Format | None:
     """
     reader = AnyReader()
     with path.open("rb") as file:
-        stream, _ = unpacked(file)
+        stream, frames = unpacked(file)
         for number, raw in lines_of(stream):
             reader.read(number, raw)
             if reader.format:
                 return reader.format
         if os.fstat(file.fileno()).st_size:
-            reader.end()
+            reader.end(packed=frames is not None)
     return None
 
 
@@ -149,5 +150,9 @@ def _what_it_is(head: bytes, foreign: list[bytes]) -> str:
         what = f"JSON lines of another kind (types {', '.join(repr(one) for one in list(types)[:4])})"
     elif what.startswith("JSON lines") and problem:
         what += f" (line 1: {problem})"
+    return what
+
+
+def _not_a_session(what: str) -> str:
     known = "sessions, journals, and the transcripts of Claude Code, Codex and DSH"
     return f"not a session: it looks like {what}. Readable are {known}"
