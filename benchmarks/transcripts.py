@@ -1,6 +1,6 @@
 """What it costs to read, identify and judge transcripts, and to sweep thresholds over them.
 
-    python benchmarks/transcripts.py [--megabytes N] [--sessions N] [--rounds N]
+    python -m benchmarks.transcripts [--megabytes N] [--sessions N] [--rounds N]
 
 The transcripts are made up from ``benchmarks.stream``, in the form in which Claude Code writes them, envelopes
 included. A pass is what ``breaker sweep`` does with one combination: every file is read, every call identified and
@@ -15,18 +15,24 @@ import json
 import statistics
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
+from msgspec import Struct
+
+from benchmarks.findings import Findings, Table, figure, grid, over_rounds
 from benchmarks.stream import stream
 from engine.config import DEFAULTS
-from engine.sweep import SessionTallies, sweep
+from engine.sweep import sweep
 from engine.swept_thresholds import combined, values_in
 from engine.transcripts.files import read_session_file
 
+MEGABYTES, SESSIONS, ROUNDS = 100, 8, 2
+PASS_TARGET, SWEEP_TARGET = 30.0, 3.0
 RANGES = {"warnAt": "5..9", "limits.exact": "6,9,12,15"}
-"""Twenty combinations."""
+COMBINATIONS = 20
+HEADINGS = ("", "seconds")
 RESULT_CHARS = 2000
 """Results are cut to so much: more calls a megabyte, and so more to do, than in what harnesses write."""
 ENVELOPE = {
@@ -40,6 +46,9 @@ ENVELOPE = {
 USAGE = {"input_tokens": 9, "cache_creation_input_tokens": 0, "cache_read_input_tokens": 0, "output_tokens": 9}
 
 
+Given = TypeVar("Given")
+
+
 def write_transcript(path: Path, size: int, seed: int) -> int:
     """Write a transcript of at least so many bytes; returns the number of its calls."""
     written = calls = 0
@@ -48,7 +57,7 @@ def write_transcript(path: Path, size: int, seed: int) -> int:
             data = json.dumps(line, separators=(",", ":")).encode() + b"\n"
             file.write(data)
             written += len(data)
-            calls += line["type"] == "assistant"
+            calls += int(line["type"] == "assistant")
             if written >= size:
                 return calls
     raise AssertionError("the stream has no end")
@@ -86,48 +95,84 @@ def _message(line: dict[str, Any]) -> dict[str, Any]:
     return {"type": "user", "message": {"role": "user", "content": [block]}, "toolUseResult": told}
 
 
-def seconds(work: Any) -> tuple[float, Any]:
+class Measured(Struct, frozen=True):
+    """Seconds of each pass and of each sweep, of reading alone in one process; what there was to read."""
+
+    passes: list[float]
+    sweeps: list[float]
+    reading: float
+    size: int
+    calls: int
+    items: int
+    refused: tuple[int, int]
+    """Calls refused under the mildest and the strictest combination."""
+
+    def lines(self) -> list[tuple[str, ...]]:
+        """As text, under ``HEADINGS``."""
+        return [
+            ("reading alone, one process", figure(self.reading)),
+            ("one pass", figure(statistics.median(self.passes))),
+            (f"sweep of {COMBINATIONS} combinations", figure(statistics.median(self.sweeps))),
+        ]
+
+    def title(self) -> str:
+        """What was read."""
+        return f"Transcripts: {self.size / 1e6:.0f} MB, {self.calls:,} calls, {self.items:,} items, seconds"
+
+
+def timed(work: Callable[[], Given]) -> tuple[float, Given]:
+    """Seconds, and what came of it."""
     start = time.perf_counter()
     done = work()
     return time.perf_counter() - start, done
 
 
-def measure(paths: list[Path], rounds: int) -> None:
-    combinations = combined(DEFAULTS, {key: values_in(text) for key, text in RANGES.items()})
-    configs = [one.config for one in combinations]
-    one_pass: list[float] = []
-    whole: list[float] = []
-    for _ in range(rounds):
-        took, found = seconds(lambda: sweep(paths, [DEFAULTS]))
-        one_pass.append(took)
-        took, swept = seconds(lambda: sweep(paths, configs))
-        whole.append(took)
-    read, lines = seconds(lambda: sum(1 for path in paths for _ in read_session_file(path)))
-    size = sum(path.stat().st_size for path in paths) / 1e6
-    print(f"{size:.0f} MB in {len(paths)} files, {_calls(found)} calls, {lines} items")
-    print(f"read alone, one process   {read:6.2f} s")
-    print(f"one pass                  {statistics.median(one_pass):6.2f} s")
-    print(f"sweep of {len(configs)} combinations  {statistics.median(whole):6.2f} s")
-    print(f"sweep / pass              {statistics.median(whole) / statistics.median(one_pass):6.2f}")
+def measure(megabytes: int, sessions: int, rounds: int) -> Measured:
+    """Write the transcripts, and read them round by round."""
+    configs = [one.config for one in combined(DEFAULTS, {key: values_in(text) for key, text in RANGES.items()})]
+    passes: list[float] = []
+    sweeps: list[float] = []
+    with tempfile.TemporaryDirectory() as directory:
+        paths = [Path(directory) / f"session-{number}.jsonl" for number in range(sessions)]
+        for number, path in enumerate(paths):
+            write_transcript(path, megabytes * 1_000_000 // sessions, number)
+        for _ in range(rounds):
+            took, found = timed(lambda: sweep(paths, [DEFAULTS]))
+            passes.append(took)
+            took, swept = timed(lambda: sweep(paths, configs))
+            sweeps.append(took)
+        reading, items = timed(lambda: sum(1 for path in paths for _ in read_session_file(path)))
+        size = sum(path.stat().st_size for path in paths)
     refused = [sum(one.tallies[index].refused for one in swept) for index in range(len(configs))]
-    print(f"calls refused             {min(refused)} to {max(refused)}, by combination")
+    calls = sum(one.tallies[0].calls for one in found)
+    return Measured(passes, sweeps, reading, size, calls, items, (min(refused), max(refused)))
 
 
-def _calls(found: list[SessionTallies]) -> int:
-    return sum(one.tallies[0].calls for one in found)
+def findings() -> Findings:
+    """A pass over a hundred megabytes, and a sweep over a pass."""
+    measured = measure(MEGABYTES, SESSIONS, ROUNDS)
+    ratios = [swept / passed for swept, passed in zip(measured.sweeps, measured.passes, strict=True)]
+    return Findings(
+        (
+            over_rounds(f"transcripts, {MEGABYTES} MB read and judged", measured.passes, unit="s", target=PASS_TARGET),
+            over_rounds(f"sweep of {COMBINATIONS} combinations over one pass", ratios, target=SWEEP_TARGET),
+        ),
+        (Table(measured.title(), HEADINGS, tuple(measured.lines())),),
+    )
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--megabytes", type=int, default=100)
-    parser.add_argument("--sessions", type=int, default=8)
+    parser.add_argument("--megabytes", type=int, default=MEGABYTES)
+    parser.add_argument("--sessions", type=int, default=SESSIONS)
     parser.add_argument("--rounds", type=int, default=3)
     asked = parser.parse_args()
-    with tempfile.TemporaryDirectory() as directory:
-        paths = [Path(directory) / f"session-{number}.jsonl" for number in range(asked.sessions)]
-        for number, path in enumerate(paths):
-            write_transcript(path, asked.megabytes * 1_000_000 // asked.sessions, number)
-        measure(paths, asked.rounds)
+    measured = measure(asked.megabytes, asked.sessions, asked.rounds)
+    print(f"{measured.title()}\n\n{grid(HEADINGS, measured.lines())}")
+    ratio = statistics.median(measured.sweeps) / statistics.median(measured.passes)
+    print(
+        f"\nsweep over pass {ratio:.2f}; refused {measured.refused[0]} to {measured.refused[1]} calls, by combination"
+    )
 
 
 if __name__ == "__main__":
