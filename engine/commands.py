@@ -11,16 +11,14 @@ from hashlib import sha256
 
 from msgspec import Struct, field
 
-from engine.http_clients import read_fetch
-from engine.http_options import CLIENTS
 from engine.nesting import MARK, PLACEHOLDER
-from engine.programs import PLAIN_PROGRAMS, RUNNERS, composes, interprets, script_in
-from engine.readers import CHECKED, NEUTRAL, READERS, only_reads
-from engine.shell import Command, Redirect, is_live, parse, spelled, split
-from engine.sinks import OUTPUT_PROGRAMS, is_generic, named_sink, sinks_of
-from engine.urls import find_urls
-from engine.variables import Variables
-from engine.wrappers import (
+from engine.programs.http_clients import read_fetch
+from engine.programs.http_options import CLIENTS
+from engine.programs.readers import CHECKED, NEUTRAL, READERS, only_reads
+from engine.programs.runners import PLAIN_PROGRAMS, RUNNERS, composes, interprets, script_in
+from engine.programs.sinks import OUTPUT_PROGRAMS, is_generic, named_sink, sinks_of
+from engine.programs.variables import Variables
+from engine.programs.wrappers import (
     CLOSING_KEYWORDS,
     DECLARATIONS,
     HEADERS,
@@ -30,6 +28,8 @@ from engine.wrappers import (
     program_name,
     unwrap,
 )
+from engine.shell import Command, Redirect, is_live, parse, spelled, split
+from engine.urls import find_urls
 
 MAX_SCRIPT_DEPTH = 4
 """How deep ``bash -c "bash -c …"`` is looked through. Each level reads its text again, so there must be a bound."""

@@ -6,14 +6,16 @@ import json
 import shlex
 from typing import Any
 
+from msgspec import UnsetType
+
 from engine.commands import MAX_QUOTED_LINE, CommandLine, read_command
 from engine.nesting import MARK
-from engine.protocol import DecideCall, ProtocolError, Request, SettleCall
+from engine.protocol import DecideCall, ProtocolError, SettleCall
 from engine.service.frames import HEAD_KEPT, Lines, Overlong, decode_params, decode_request, encode_error, encode_result
 from engine.service.requests import method
-from engine.sinks import is_generic
+from engine.programs.sinks import is_generic
 from engine.urls import find_urls, identify_url
-from engine.variables import MAX_COMPLETIONS, MAX_VALUE
+from engine.programs.variables import MAX_COMPLETIONS, MAX_VALUE
 
 COMPLETED = MAX_COMPLETIONS * MAX_VALUE
 """Characters that variables may add to a line."""
@@ -90,7 +92,7 @@ def frame(data: bytes) -> None:
             request = decode_request(one)
             for asked in (_DECIDE, _SETTLE):
                 decode_params(asked.decoder, request)
-            _answers(encode_result(None if isinstance(request.id, type(Request("", "2.0").id)) else request.id, {}))
+            _answers(encode_result(None if isinstance(request.id, UnsetType) else request.id, {}))
         except ProtocolError as error:
             _answers(encode_error(error), said=FRAME_SAID + 6 * 1024)
 

@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from msgspec import Struct
 
-from engine.http_options import CLIENTS, ITEM_CLIENTS, Client, Option
+from engine.programs.http_options import CLIENTS, ITEM_CLIENTS, Client, Option
 from engine.shell import is_live, literal, rest_of
 
 Settings = list[tuple[str, str]]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from engine.words import words_of
+from engine.programs.words import words_of
 
 PLAIN_PROGRAMS = words_of(
     "python python3 node npm npx yarn pnpm pip pip3 make cargo rm cp mv mkdir touch chmod gh pytest ruff mypy"

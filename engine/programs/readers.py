@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from engine.words import words_of
+from engine.programs.words import words_of
 
 READERS = words_of(
     "cat tac head tail less more nl rev column fold paste join comm cut tr wc cmp diff colordiff sdiff od xxd hexdump "

@@ -6,8 +6,8 @@ import re
 
 from msgspec import Struct
 
+from engine.programs.words import words_of
 from engine.shell import rest_of
-from engine.words import words_of
 
 
 class Wrapper(Struct, frozen=True):
