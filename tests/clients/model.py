@@ -1,8 +1,8 @@
 """A scripted model on loopback, in the protocols that agent harnesses speak.
 
 Anthropic Messages, OpenAI Responses, OpenAI Chat Completions and Gemini's generateContent, streamed or whole. What the
-model says next depends only on the conversation it is shown, so a client may retry, restart and ask beside the way:
-the step served is the number of its own tool turns already in there.
+model says next depends only on the conversation it is shown, so a client may retry, restart and ask beside the way: a
+word in what was last written to it chooses the script, the number of its own tool turns since then the step.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 import json
 import threading
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -26,19 +27,19 @@ class Step:
         self.calls = calls
 
 
-class Model:
-    """The model, from ``with`` to its end. ``scripts`` by a word in the conversation's first message; "" is the rest.
+History = Sequence[str | None]
+"""A conversation: what was written to the model, and None for each turn in which it called tools."""
 
-    ``told`` is every request's body, in order.
-    """
+
+class Model:
+    """The model, from ``with`` to its end. ``scripts`` by a word that stands in what is written to it."""
 
     def __init__(self, scripts: Mapping[str, Sequence[Step]]) -> None:
         self._scripts = scripts
         self._numbers = itertools.count(1)
         self._lock = threading.Lock()
-        self._told: list[Json] = []
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
-        self._server.daemon_threads = True
+        self._turns: defaultdict[str, list[Json]] = defaultdict(list)
+        self._server = _Server(self)
         self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
 
     def __enter__(self) -> Model:
@@ -53,29 +54,32 @@ class Model:
     def url(self) -> str:
         return f"http://127.0.0.1:{self._server.server_address[1]}"
 
-    @property
-    def told(self) -> list[Json]:
+    def turns(self, word: str) -> list[Json]:
+        """The requests it answered from this script, in order: what it was told before each of its turns."""
         with self._lock:
-            return list(self._told)
+            return list(self._turns[word])
 
-    def text_told(self) -> str:
-        """Everything the model was told, as text."""
-        return json.dumps(self.told, ensure_ascii=False)
-
-    def hear(self, body: Json) -> None:
-        with self._lock:
-            self._told.append(body)
+    def ended(self, word: str) -> int:
+        """How often it has come to the end of this script."""
+        return max(0, len(self.turns(word)) - len(self._scripts[word]))
 
     def number(self, prefix: str) -> str:
         return f"{prefix}{next(self._numbers):06d}"
 
-    def next_step(self, first: str, turns: int, offered: Any) -> Step:
+    def next_step(self, history: History, body: Json) -> Step:
         """What the model says now. A request that offers no tools is the client's own business."""
-        if not offered:
+        if not body.get("tools"):
             return Step(text="ok")
-        word = next((word for word in self._scripts if word and word in first), "")
-        steps = self._scripts.get(word, ())
-        return steps[turns] if turns < len(steps) else Step(text=DONE)
+        turns = 0
+        for entry in reversed(history):
+            if entry is None:
+                turns += 1
+            elif word := next((word for word in self._scripts if word in entry), ""):
+                with self._lock:
+                    self._turns[word].append(body)
+                steps = self._scripts[word]
+                return steps[turns] if turns < len(steps) else Step(text=DONE)
+        return Step(text=DONE)
 
 
 # -- the protocols ----------------------------------------------------------------------------------------------
@@ -83,13 +87,15 @@ class Model:
 
 def anthropic(model: Model, body: Json) -> tuple[Json, list[tuple[str, Json]]]:
     """The whole answer, and the same as a stream of events."""
-    messages = body.get("messages", [])
-    turns = sum(
-        any(block.get("type") == "tool_use" for block in message["content"])
-        for message in messages
-        if message.get("role") == "assistant" and isinstance(message.get("content"), list)
-    )
-    step = model.next_step(_text(messages[:1]), turns, body.get("tools"))
+    history: list[str | None] = []
+    for message in body.get("messages", []):
+        blocks = message.get("content")
+        blocks = blocks if isinstance(blocks, list) else [{"type": "text", "text": blocks}]
+        if message.get("role") == "user":
+            history += [str(block.get("text")) for block in blocks if block.get("type") == "text"]
+        elif any(block.get("type") == "tool_use" for block in blocks):
+            history.append(None)
+    step = model.next_step(history, body)
     content: list[Json] = [{"type": "text", "text": step.text}] if step.text else []
     for name, arguments in step.calls:
         content.append({"type": "tool_use", "id": model.number("toolu_"), "name": name, "input": arguments})
@@ -122,21 +128,25 @@ def anthropic(model: Model, body: Json) -> tuple[Json, list[tuple[str, Json]]]:
 
 
 def responses(model: Model, body: Json) -> tuple[Json, list[tuple[str, Json]]]:
-    items = body.get("input", [])
-    items = items if isinstance(items, list) else []
-    called = [str(item.get("type", "")).endswith("_call") for item in items]
-    turns = sum(now and not before for before, now in itertools.pairwise([False, *called]))
-    users = [item for item in items if item.get("role") == "user"]
-    step = model.next_step(_text(users), turns, body.get("tools"))
+    history: list[str | None] = []
+    calling = False
+    for item in body.get("input", []):
+        was_calling, calling = calling, str(item.get("type", "")).endswith("_call")
+        if calling and not was_calling:
+            history.append(None)
+        elif item.get("role") == "user":
+            history.append(json.dumps(item.get("content")))
+    step = model.next_step(history, body)
     output: list[Json] = [
         {
             "type": "function_call",
             "id": model.number("fc_"),
             "call_id": model.number("call_"),
-            "name": name,
+            "name": name.rpartition(".")[2],
             "arguments": json.dumps(arguments),
             "status": "completed",
         }
+        | ({"namespace": name.rpartition(".")[0]} if "." in name else {})
         for name, arguments in step.calls
     ]
     if step.text:
@@ -168,10 +178,13 @@ def responses(model: Model, body: Json) -> tuple[Json, list[tuple[str, Json]]]:
 
 
 def chat(model: Model, body: Json) -> tuple[Json, list[tuple[str, Json]]]:
-    messages = body.get("messages", [])
-    turns = sum(bool(message.get("tool_calls")) for message in messages if message.get("role") == "assistant")
-    users = [message for message in messages if message.get("role") == "user"]
-    step = model.next_step(_text(users[:1]), turns, body.get("tools"))
+    history: list[str | None] = []
+    for message in body.get("messages", []):
+        if message.get("role") == "user":
+            history.append(json.dumps(message.get("content")))
+        elif message.get("tool_calls"):
+            history.append(None)
+    step = model.next_step(history, body)
     calls = [
         {
             "index": index,
@@ -214,14 +227,14 @@ _ROUTED = {
 
 
 def gemini(model: Model, body: Json) -> tuple[Json, list[tuple[str, Json]]]:
-    contents = body.get("contents", [])
-    turns = sum(
-        any("functionCall" in part for part in content.get("parts", []))
-        for content in contents
-        if content.get("role") == "model"
-    )
-    users = [content for content in contents if content.get("role") == "user"]
-    step = model.next_step(_text(users), turns, body.get("tools"))
+    history: list[str | None] = []
+    for content in body.get("contents", []):
+        parts = content.get("parts", [])
+        if content.get("role") == "user":
+            history += [str(part["text"]) for part in parts if "text" in part]
+        elif any("functionCall" in part for part in parts):
+            history.append(None)
+    step = model.next_step(history, body)
     if not body.get("tools"):
         step = Step(text=json.dumps(_ROUTED))
     parts: list[Json] = [{"text": step.text}] if step.text else []
@@ -235,10 +248,6 @@ def gemini(model: Model, body: Json) -> tuple[Json, list[tuple[str, Json]]]:
         "usageMetadata": {"promptTokenCount": 9, "candidatesTokenCount": 9, "totalTokenCount": 18},
     }
     return whole, [("", whole)]
-
-
-def _text(messages: Sequence[Any]) -> str:
-    return json.dumps(messages)
 
 
 _Protocol = Callable[[Model, Json], tuple[Json, list[tuple[str, Json]]]]
@@ -255,75 +264,80 @@ _COUNTED = ("count_tokens", "countTokens")
 # -- HTTP -------------------------------------------------------------------------------------------------------
 
 
-def _handler(model: Model) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
 
-        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name it has there
-            pass
+    def __init__(self, model: Model) -> None:
+        self.model = model
+        super().__init__(("127.0.0.1", 0), _Handler)
 
-        def do_HEAD(self) -> None:
-            self.send_response(200)
-            self.send_header("content-length", "0")
-            self.end_headers()
 
-        def do_GET(self) -> None:
-            self._answer({"object": "list", "data": [{"id": "scripted", "object": "model"}], "models": []})
+class _Handler(BaseHTTPRequestHandler):
+    server: _Server
+    protocol_version = "HTTP/1.1"
 
-        def do_POST(self) -> None:
-            try:
-                body = json.loads(self._body() or b"{}")
-            except ValueError:
-                body = {}
-            try:
-                self._serve(body)
-            except (BrokenPipeError, ConnectionResetError):
-                self.close_connection = True
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name it has there
+        pass
 
-        def _serve(self, body: Json) -> None:
-            if any(word in self.path for word in _COUNTED):
-                self._answer({"input_tokens": 9, "totalTokens": 9})
-                return
-            protocol = next((speak for part, speak in PROTOCOLS.items() if part in self.path), None)
-            if protocol is None:
-                self._answer({})
-                return
-            model.hear(body)
-            whole, events = protocol(model, body)
-            if body.get("stream") or "streamGenerate" in self.path:
-                self._stream(events, done=protocol is chat)
-            else:
-                self._answer(whole)
+    def do_HEAD(self) -> None:
+        self.send_response(200)
+        self.send_header("content-length", "0")
+        self.end_headers()
 
-        def _body(self) -> bytes:
-            if self.headers.get("transfer-encoding", "").lower() != "chunked":
-                return self.rfile.read(int(self.headers.get("content-length") or 0))
-            return b"".join(self._chunks())
+    def do_GET(self) -> None:
+        self._answer({"object": "list", "data": [{"id": "scripted", "object": "model"}], "models": []})
 
-        def _chunks(self) -> Iterator[bytes]:
-            while size := int(self.rfile.readline().strip() or b"0", 16):
-                yield self.rfile.read(size)
-                self.rfile.readline()
-            self.rfile.readline()
-
-        def _answer(self, body: Json) -> None:
-            data = json.dumps(body).encode()
-            self.send_response(200)
-            self.send_header("content-type", "application/json")
-            self.send_header("content-length", str(len(data)))
-            self.end_headers()
-            self.wfile.write(data)
-
-        def _stream(self, events: Sequence[tuple[str, Json]], *, done: bool) -> None:
-            self.send_response(200)
-            self.send_header("content-type", "text/event-stream")
-            self.send_header("connection", "close")
-            self.end_headers()
+    def do_POST(self) -> None:
+        try:
+            body = json.loads(self._body() or b"{}")
+        except ValueError:
+            body = {}
+        try:
+            self._serve(body)
+        except (BrokenPipeError, ConnectionResetError):
             self.close_connection = True
-            for name, event in events:
-                head = f"event: {name}\n" if name else ""
-                self.wfile.write(f"{head}data: {json.dumps(event)}\n\n".encode())
-            if done:
-                self.wfile.write(b"data: [DONE]\n\n")
 
-    return Handler
+    def _serve(self, body: Json) -> None:
+        if any(word in self.path for word in _COUNTED):
+            self._answer({"input_tokens": 9, "totalTokens": 9})
+            return
+        protocol = next((speak for part, speak in PROTOCOLS.items() if part in self.path), None)
+        if protocol is None:
+            self._answer({})
+            return
+        whole, events = protocol(self.server.model, body)
+        if body.get("stream") or "streamGenerate" in self.path:
+            self._stream(events, done=protocol is chat)
+        else:
+            self._answer(whole)
+
+    def _body(self) -> bytes:
+        if self.headers.get("transfer-encoding", "").lower() != "chunked":
+            return self.rfile.read(int(self.headers.get("content-length") or 0))
+        return b"".join(self._chunks())
+
+    def _chunks(self) -> Iterator[bytes]:
+        while size := int(self.rfile.readline().strip() or b"0", 16):
+            yield self.rfile.read(size)
+            self.rfile.readline()
+        self.rfile.readline()
+
+    def _answer(self, body: Json) -> None:
+        data = json.dumps(body).encode()
+        self.send_response(200)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def _stream(self, events: Sequence[tuple[str, Json]], *, done: bool) -> None:
+        self.send_response(200)
+        self.send_header("content-type", "text/event-stream")
+        self.send_header("connection", "close")
+        self.end_headers()
+        self.close_connection = True
+        for name, event in events:
+            head = f"event: {name}\n" if name else ""
+            self.wfile.write(f"{head}data: {json.dumps(event)}\n\n".encode())
+        if done:
+            self.wfile.write(b"data: [DONE]\n\n")
