@@ -4,6 +4,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 INTEGRATIONS := .cache/integrations
 PYTEST_WORKERS ?= 2
+CLIENTS ?= claude-code codex gemini-cli opencode dsh
 
 .PHONY: test test-integrations check format bench demo screenshots clean
 
@@ -24,6 +25,11 @@ $(INTEGRATIONS)/.installed: pyproject.toml
 
 test-integrations: $(INTEGRATIONS)/.installed
 	$(INTEGRATIONS)/bin/python -m pytest -n $(PYTEST_WORKERS) tests/engine/integrations
+
+empty :=
+test-clients: $(STAMP)
+	$(BIN)/python -m tests.clients.install $(CLIENTS)
+	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) -m clients tests/clients -k '$(subst $(empty) $(empty), or ,$(strip $(CLIENTS)))'
 
 check: $(STAMP)
 	$(BIN)/ruff check .

@@ -41,12 +41,12 @@ def install(client: str) -> None:
     described = folder / "package.json"
     done = folder / ".installed"
     if done.exists() and done.read_text() == wanted:
-        print(f"{client}: there already")  # noqa: T201 - a command's output
+        print(f"{client}: there already")
         return
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     described.write_text(wanted)
-    print(f"{client}: npm install", flush=True)  # noqa: T201 - as above
+    print(f"{client}: npm install", flush=True)
     options = ["--ignore-scripts", "--no-audit", "--no-fund", "--legacy-peer-deps", "--loglevel=error"]
     subprocess.run(["npm", "install", *options], cwd=folder, check=True)
     if script := AFTERWARDS.get(client):

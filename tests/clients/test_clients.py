@@ -23,7 +23,7 @@ from engine.harnesses.endpoint import Endpoint
 from engine.hook import NO_ANSWER
 from engine.host import Host
 from engine.operator import Answer, Operator
-from tests.clients.clients import CLIENTS, Client, Home, Session, until
+from tests.clients.clients import CLIENTS, ClaudeCode, Client, Home, Session, until
 from tests.clients.model import Model, Step
 from tests.engine.sockets import BREAKER, ROOT
 
@@ -157,8 +157,8 @@ def test_fourteen_times_the_same(client: Client, root: Path, answer: Answer | No
         check_fourteen(found, answer)
 
 
-def test_fourteen_times_the_same_over_http(root: Path) -> None:
-    client = next(client for client in CLIENTS if client.harness == "claude-code")
+@pytest.mark.parametrize("client", [ClaudeCode()], indirect=True, ids=["claude-code"])
+def test_fourteen_times_the_same_over_http(client: Client, root: Path) -> None:
     with scene(client, root, {"WORK": again(client, SAME, 14)}, "--http", operator="rejected") as found:
         with found.session() as session:
             session.tell("WORK")
