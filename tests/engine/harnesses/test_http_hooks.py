@@ -73,7 +73,7 @@ def test_the_whole_story(engine: HttpEngine) -> None:
 
 
 def test_one_connection_serves_one_request_after_the_other(engine: HttpEngine) -> None:
-    with contextlib.closing(engine.service.connection()) as connection:
+    with contextlib.closing(engine.connection()) as connection:
         for number in range(5):
             connection.request("POST", engine.path_of("PreToolUse"), payload(CLAUDE, BEFORE[CLAUDE], number))
             response = connection.getresponse()
@@ -82,7 +82,7 @@ def test_one_connection_serves_one_request_after_the_other(engine: HttpEngine) -
 
 
 def test_a_body_in_chunks(engine: HttpEngine) -> None:
-    with contextlib.closing(engine.service.connection()) as connection:
+    with contextlib.closing(engine.connection()) as connection:
         data = payload(CLAUDE, BEFORE[CLAUDE])
         connection.request("POST", engine.path_of("PreToolUse"), iter([data[:9], data[9:]]), encode_chunked=True)
         assert connection.getresponse().status == 200
@@ -245,7 +245,7 @@ def test_how_many_connections_are_kept(engine: HttpEngine, monkeypatch: pytest.M
     monkeypatch.setattr(http_hooks, "CONNECTIONS_KEPT", 3)
     with contextlib.ExitStack() as opened:
         for _ in range(3):
-            connection = opened.enter_context(contextlib.closing(engine.service.connection()))
+            connection = opened.enter_context(contextlib.closing(engine.connection()))
             connection.request("POST", engine.path_of("PreToolUse"), payload(CLAUDE, BEFORE[CLAUDE]))
             connection.getresponse().read()
         with pytest.raises((ConnectionError, http.client.HTTPException)):
@@ -272,7 +272,7 @@ def waiting(engine: HttpEngine) -> Iterator[Any]:
     """A request that waits for the operator."""
     for number in range(11):
         engine.post("PreToolUse", payload(CLAUDE, BEFORE[CLAUDE], number))
-    with contextlib.closing(engine.host.operator()), contextlib.closing(engine.service.connection()) as connection:
+    with contextlib.closing(engine.host.operator()), contextlib.closing(engine.connection()) as connection:
         connection.request("POST", engine.path_of("PreToolUse"), payload(CLAUDE, BEFORE[CLAUDE], 11))
         until(lambda: engine.of(AskOpened))
         yield connection
