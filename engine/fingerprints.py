@@ -259,10 +259,14 @@ def _all_local(targets: Sequence[Marks]) -> bool:
 def _fingerprint(prefix: str, text: str, *, clean: bool = False) -> str:
     """``prefix`` and ``text``, masked (unless it is known to be ``clean``), bounded, and fit for any encoding."""
     if len(prefix) + len(text) <= FINGERPRINT_CHARS:
-        whole = _encodable(prefix + (text if clean else mask(text)))
+        whole = prefix + (text if clean else mask(text))
+        if not whole.isascii():
+            whole = _encodable(whole)
         if len(whole) <= FINGERPRINT_CHARS:
             return whole
-    head = _encodable((prefix + mask_head(text, _HEAD_CHARS))[:_HEAD_CHARS])[:_HEAD_CHARS]
+    head = (prefix + mask_head(text, _HEAD_CHARS))[:_HEAD_CHARS]
+    if not head.isascii():
+        head = _encodable(head)[:_HEAD_CHARS]
     digest = sha256((prefix + text).encode("utf-8", "surrogatepass")).hexdigest()[:_DIGEST_CHARS]
     return f"{head}…{digest}"
 
@@ -275,7 +279,7 @@ def _verb_forms(verb: str) -> tuple[str, str]:
 
 def _encodable(text: str) -> str:
     """The text with its lone surrogates spelled out, which no JSON on the wire could hold: it may be longer then."""
-    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
+    return text.encode("utf-8", "backslashreplace").decode()
 
 
 # -- configuration --------------------------------------------------------------------------------------------

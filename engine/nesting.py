@@ -79,8 +79,28 @@ def nests(source: str) -> bool:
     )
 
 
+_ONE_DOCUMENT = re.compile(
+    r"""
+    (?P<before> [^\\'"$`(){}<\#\n]*+ )
+    (?P<document> <<-?[ \t]*+ (?P<delimiter> [\w.-]++ | '[\w.-]++' | "[\w.-]++" ) )
+    (?P<behind> (?: [ \t\r;&|>] [^\\'"$`(){}<\#\n]*+ )?+ ) \n
+    """,
+    re.VERBOSE,
+)
+"""The line that most here-documents begin with: ``cat > file <<'EOF'``."""
+
+
 def flatten(source: str) -> tuple[str, list[Nested]]:
     """The text with a placeholder for each construct, and the constructs. ``source`` must not contain ``MARK``."""
+    opening = _ONE_DOCUMENT.match(source)
+    if opening is not None:  # a file written by a here-document and nothing else that nests: half the time
+        delimiter = opening["delimiter"].strip("'\"")
+        document = _Document(0, delimiter, strips_tabs=opening["document"].startswith("<<-"))
+        body, end = _read_document(source, opening.end(), document)
+        rest = source[end:]
+        if not nests(rest):
+            line = f"{opening['before']}{_DOCUMENT}{MARK}0{MARK}{opening['behind']}\n"
+            return line + rest, [Nested(_DOCUMENT, body, "")]
     return _Walk(source).through()
 
 

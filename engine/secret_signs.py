@@ -59,8 +59,8 @@ def may_hold_secret(text: str) -> bool:
         ("key" in lower or "token" in lower or "secret" in lower or "pass" in lower or "auth" in lower)
         or ("cookie" in lower or "credential" in lower)
         or ("@" in text and "://" in text)
-        or _SIGN_WITH_DASH.search(text) is not None
-        or _SIGN_WITH_UNDERSCORE.search(text) is not None
+        or ("-" in text and _SIGN_WITH_DASH.search(text) is not None)
+        or ("_" in text and _SIGN_WITH_UNDERSCORE.search(text) is not None)
         or ("A" in text and ("AKIA" in text or "ASIA" in text or "AIza" in text))
         or ("J" in text and "eyJ" in text)
     )
