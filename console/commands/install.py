@@ -75,9 +75,9 @@ def install(  # noqa: PLR0913 - click's options, each by its name
         plan = plan_install(target, _wishes(socket, endpoint, fail_closed=fail_closed))
         _show(plan)
         if not dry_run:
-            carry_out(plan)
             if endpoint:
                 keep_endpoint(endpoint)
+            carry_out(plan)
     except _FAULTS as error:
         _refuse(error)
     _say(_installed(target, plan, endpoint, dry_run=dry_run))
@@ -177,6 +177,7 @@ def _installed(target: Target, plan: Plan, endpoint: Endpoint | None, *, dry_run
     if plan.before is not None:
         yield f"  as it was  {visible(str(plan.backup))}"
     yield f"  undo       breaker uninstall {harness.name} --{target.scope}"
+    yield from (f"  to know    {visible(line)}" for line in harness.to_know)
     yield from (f"  to do      {visible(line)}" for line in _left_to_do(target, plan, endpoint))
 
 

@@ -25,7 +25,7 @@ class Harness(Struct, frozen=True):
 
     ``events`` are the hooks it is given, those of tools with a matcher. ``second`` is a second in its unit of time.
     Without a ``project_file``, its projects have no settings of their own. ``can_block``: a handler may say that a call
-    must not run when its hook breaks. ``by_hand`` is what its user still has to do.
+    must not run when its hook breaks. ``by_hand`` is what its user still has to do, ``to_know`` what no hook can mend.
     """
 
     name: str
@@ -39,6 +39,7 @@ class Harness(Struct, frozen=True):
     can_block: bool = False
     handler_name: bool = False
     by_hand: tuple[str, ...] = ()
+    to_know: tuple[str, ...] = ()
     bridge: Bridge | None = None
 
     @property
@@ -109,6 +110,11 @@ HARNESSES: Mapping[str, Harness] = {
             ("BeforeTool", "AfterTool", "BeforeAgent", "SessionEnd"),
             second=1000,
             handler_name=True,
+            to_know=(
+                "Inside an editor (gemini --acp) Gemini CLI runs no hooks around tools: calls there are not guarded.",
+                "Escape does not end a hook: a call that waits for you stays open until you answer or leave.",
+                "Its sub-agents cannot be told from the main agent: they share one count.",
+            ),
         ),
         Harness(
             opencode.NAME,

@@ -317,6 +317,7 @@ def test_what_is_left_to_do_is_said(home: Home) -> None:
     assert "/hooks" in home.breaker("install", "codex").output
     assert "version control" in home.breaker("install", "claude-code").output
     assert "Trust this folder" in home.breaker("install", "gemini-cli", "--project").output
+    assert "calls there are not guarded" in home.breaker("install", "gemini-cli", "--project").output
 
 
 def test_two_in_one_place_are_refused(home: Home) -> None:
