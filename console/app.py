@@ -17,6 +17,7 @@ from textual.screen import Screen
 from console import acts
 from console.asking import Asking
 from console.attention import Attention, Settings, attend, closing, opening, sequences, terminal_of
+from console.palette import AgentCommands
 from console.screens.main import MainScreen
 from console.screens.pages import PageScreen
 from console.sources import Source
@@ -58,6 +59,7 @@ class ConsoleApp(App[int]):
     TITLE = "breaker"
     CSS_PATH = "console.tcss"
     AUTO_FOCUS = ""
+    COMMANDS = App.COMMANDS | {AgentCommands}
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (80, "-normal"), (120, "-wide")]  # noqa: RUF012 - as Textual has it
     VERTICAL_BREAKPOINTS = [(0, "-low"), (28, "-middle"), (44, "-tall")]  # noqa: RUF012 - as Textual has it
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -237,8 +239,7 @@ class ConsoleApp(App[int]):
         self.open_page(MeasureScreen(self.state, agent, measure))
 
     def open_page(self, page: PageScreen) -> None:
-        """Show a page over whatever is shown; an ask is out of sight meanwhile."""
-        self.asking.feed(acts.Covered())
+        """Show a page over whatever is shown."""
         self.push_screen(page, lambda _: self.pulse())
 
     def copy_row(self, row: Row) -> None:
@@ -292,7 +293,6 @@ class ConsoleApp(App[int]):
             return
         lines = self._leaving()
         if lines:
-            self.asking.feed(acts.Covered())
             self.push_screen(LeaveScreen(lines), lambda go: self.exit(0) if go else self.pulse())
         else:
             self.exit(0)
@@ -307,13 +307,13 @@ class ConsoleApp(App[int]):
         return (f"Quit? {asks}", "", *self.source.leaving)
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
-        yield from super().get_system_commands(screen)
+        """Not all of Textual's own: a list that fills the screen would hide the prompt."""
+        for command in super().get_system_commands(screen):
+            if command.title == "Theme":
+                yield command
         yield SystemCommand("Exemptions and refusals", "what is in force; take one back", self.action_rules)
         yield SystemCommand("Configuration", "what is in force, messages of the engine", self.action_config)
         yield SystemCommand("Keys and signs", "help", self.action_help)
+        yield SystemCommand("Quit", "after saying what that changes", self.action_leave)
         for title, words in FILTERS:
             yield SystemCommand(title, "what the stream shows", lambda words=words: self.main.filter_with(words))
-        for agent in self.state.agents:
-            chosen = agent.id
-            title = f"Agent: {agent.label}"
-            yield SystemCommand(title, "show its measures", lambda chosen=chosen: self.main.select_agent(chosen))

@@ -10,6 +10,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import Container, Vertical
 from textual.screen import Screen
 
+from console.acts import Covered
 from console.question import Question
 from console.state import State
 from console.state.stream import Filter, Row, parse_filter
@@ -75,6 +76,13 @@ class MainScreen(Screen[None]):
     def on_mount(self) -> None:
         self.stream.focus()
         self.call_after_refresh(self.console_app.source.start)
+
+    def on_screen_suspend(self) -> None:
+        """Something stands before it: an ask is out of sight, and must be painted again before it is answered."""
+        self.console_app.asking.feed(Covered())
+
+    def on_screen_resume(self) -> None:
+        self.console_app.pulse()
 
     # -- drawing ----------------------------------------------------------------------------------------------
 

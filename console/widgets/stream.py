@@ -108,6 +108,8 @@ class StreamList(Lines):
         self.set_reactive(type(self).cursor, last)
         self._mark_under()
         self.scroll_to(y=max(self.count() - self.scrollable_content_region.height, 0), animate=False, force=True)
+        if self.show_vertical_scrollbar:  # it may have come after the scrolling, and then knows nothing of it
+            self.vertical_scrollbar.position = self.scroll_y
 
     def make_room(self, reserve: int) -> None:
         """Something covers so many lines at the bottom now. What is scrolled to stays where it is."""

@@ -157,6 +157,17 @@ async def test_a_page_covers_the_prompt_and_afterwards_it_arms_again():
         assert on.scene.answers == [("ask-1", "approved", "")]
 
 
+@pytest.mark.parametrize("opens", ["ctrl+p", "q", "question_mark"])
+async def test_what_stands_before_an_ask_takes_it_out_of_sight(opens: str):
+    async with stage(scenes.asking()) as on:
+        await on.armed()
+        await on.press(opens)
+        await on.until(lambda: on.app.asking.prompt.painted_at is None, "the ask out of sight")
+        on.pass_time(5)
+        await on.press("a", "t", "r", "escape", "escape")
+        assert on.scene.answers == []
+
+
 async def test_words_typed_into_the_filter_answer_nothing():
     async with stage(scenes.asking()) as on:
         await on.armed()
@@ -541,13 +552,25 @@ async def test_the_themes_go_round():
         assert sorted(seen) == sorted(NAMES)
 
 
-async def test_the_palette_knows_the_agents_and_what_can_be_done():
-    async with stage(scenes.calm()) as on:
-        titles = [command.title for command in on.app.get_system_commands(on.app.screen)]
-        for title in ("Exemptions and refusals", "Configuration", "Filter: refused calls", "Agent: explore a67e"):
-            assert title in titles
-        await on.press("ctrl+p")
-        await on.press(*"refused", "enter")
+async def test_the_palette_knows_what_can_be_done():
+    async with stage(scenes.climbing()) as on:
+        await on.press("ctrl+p", *"failed calls")
+        await on.shows("Filter: failed calls")
+        await on.press("down", "enter")
+        await on.until(lambda: len(on.app.main.stream.view) == 3, "the filter")
+
+
+async def test_the_palette_finds_agents_whatever_they_call_themselves():
+    scene = scenes.calm()
+    scene.agent("x1", harness="", name="[@click=app.quit]x[/] [/nothing] [bold")
+    async with stage(scene) as on:
+        await on.press("ctrl+p", *"explo")
+        await on.shows("Agent: explore a67e")
+        await on.press(*["backspace"] * 5)
+        await on.press(*"click=app")
+        await on.shows("Agent: [@click=app.quit]x[/] [/nothing] [bold x1")
+        await on.press("down", "enter")
+        await on.shows("measures · [@click=app.quit]x[/] [/nothing] [b")
 
 
 async def test_the_footer_shows_what_works_now():
