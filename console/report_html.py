@@ -8,7 +8,6 @@ from console.html import Markup, tag
 from console.report_text import (
     REACHED,
     climbed,
-    count,
     duration,
     extent,
     label,
@@ -18,6 +17,7 @@ from console.report_text import (
     turn_facts,
     what_next,
 )
+from console.sweep_table import count
 from engine.report_forms import AgentReport, Loop, Report, Thresholds, TurnReport
 
 TURNS_SHOWN = 500

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 
+from console.sweep_table import count
 from console.text import fit, visible
 from engine.report_forms import Advised, AgentReport, Asked, Loop, Report, Sums, TurnReport
 
@@ -161,11 +162,6 @@ def outcome(asked: Asked) -> str:
 def _more(number: int, noun: str, rest: str = "") -> Iterator[str]:
     if number > 0:
         yield f"    and {number} more {noun}{'' if number == 1 else 's'}{rest}"
-
-
-def count(number: int, noun: str) -> str:
-    """``1 call``, ``2 calls``."""
-    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def duration(seconds: float) -> str:

@@ -30,8 +30,6 @@ def check(path: Path) -> None:
         raise PlotError(f"a plot is written as {' or '.join(FORMATS)}, and not as {path.name}")
     if find_spec("matplotlib") is None:
         raise PlotError("--plot needs matplotlib: pip install 'repeat-tool-breaker[plot]'")
-    if not path.absolute().parent.is_dir():
-        raise PlotError(f"there is no directory {path.absolute().parent}")
 
 
 def plot(findings: Sequence[Finding], path: Path) -> None:

@@ -22,6 +22,9 @@ _HEADS = {"advised": "advised", "asked": "asked", "refused": "refused", "calls_r
 def table_of(findings: Sequence[Finding], width: int) -> Iterator[str]:
     """The lines of a table, a combination each. With labels the best come first, and more than fit are left out."""
     rows = [_cells(one) for one in _in_order(findings)[:ROWS_SHOWN]]
+    first = findings[0]
+    sums = (count(first.sessions, "session"), count(first.calls, "call"), count(len(findings), "combination"))
+    yield ", ".join(sums)
     heads = list(rows[0])
     widths = {head: max(len(head), *(len(row[head]) for row in rows)) for head in heads}
     yield fit("  ".join(f"{head:>{widths[head]}}" for head in heads), width)
@@ -29,6 +32,11 @@ def table_of(findings: Sequence[Finding], width: int) -> Iterator[str]:
         yield fit("  ".join(f"{row[head]:>{widths[head]}}" for head in heads), width)
     if len(findings) > ROWS_SHOWN:
         yield f"and {len(findings) - ROWS_SHOWN} more combinations; --csv has them all"
+
+
+def count(number: int, noun: str) -> str:
+    """``1 call``, ``2 calls``."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def _in_order(findings: Sequence[Finding]) -> list[Finding]:

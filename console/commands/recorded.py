@@ -15,7 +15,8 @@ from console.text import visible
 from engine.session_items import Damaged, Line, Unknown
 from engine.sessions import NotASessionError
 from engine.transcripts.files import read_session_file
-from engine.transcripts.recognise import read
+from engine.transcripts.format import Format
+from engine.transcripts.recognise import format_of, read
 
 UNUSABLE = 2
 """The exit code when the file cannot be used."""
@@ -36,6 +37,13 @@ class RecordedSession:
         self._file = file
         self._damaged = 0
         self._unknown: Counter[str] = Counter()
+
+    def format(self) -> Format | None:
+        """Its format; None when it is piped in, or empty. Raises NotASessionError, UnreadableSessionError."""
+        try:
+            return None if self._file == STANDARD_INPUT else format_of(Path(self._file))
+        except OSError as error:
+            raise UnreadableSessionError(error.strerror or str(error)) from error
 
     def lines(self) -> Iterator[Line]:
         """Its lines; damaged ones are named on standard error as they come.
@@ -81,6 +89,12 @@ def ending(command: str, name: str) -> Iterator[None]:
         end(command, f"{name}: {error}")
     except UnreadableSessionError as error:
         end(command, f"cannot read {name}: {error}")
+
+
+def check_place(command: str, path: Path) -> None:
+    """End the command when a file could not be written there: before all the work, not after."""
+    if not path.absolute().parent.is_dir():
+        end(command, f"there is no directory {path.absolute().parent}")
 
 
 def end(command: str, problem: str) -> NoReturn:

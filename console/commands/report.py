@@ -6,13 +6,14 @@ import json
 import shutil
 import sys
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 
 import click
 import msgspec
 
 from console.commands.configured import configured
-from console.commands.recorded import STANDARD_INPUT, RecordedSession, end, ending
+from console.commands.recorded import RecordedSession, UnreadableSessionError, check_place, end, ending
 from console.text import visible
 from engine.events import Event
 from engine.journal_parts import parts_in
@@ -20,7 +21,6 @@ from engine.journal_reader import Damaged, read
 from engine.paths import PathError, journal_directory
 from engine.report import report_of, supposed_report
 from engine.report_forms import Report
-from engine.transcripts.recognise import format_of
 from engine.transcripts.recorded import JOURNAL
 
 _LEAST_WIDTH, _MOST_WIDTH = 60, 200
@@ -55,6 +55,8 @@ def report(file: str | None, html: Path | None, config_file: Path | None, *, las
     """
     if (file is None) == (not last):
         raise click.UsageError("Name a FILE, or --last for the newest journal.")
+    if html:
+        check_place("report", html)
     made = _of_journal(_newest(), "") if last else _of_file(str(file), config_file)
     if html:
         _write(html, made)
@@ -70,7 +72,7 @@ def report(file: str | None, html: Path | None, config_file: Path | None, *, las
 def _of_file(file: str, config_file: Path | None) -> Report:
     session = RecordedSession(file)
     with ending("report", session.name):
-        if file != STANDARD_INPUT and format_of(Path(file)) is JOURNAL:
+        if session.format() is JOURNAL:
             return _of_journal([Path(file)], session.name)
         made = supposed_report(session.lines(), session.name, configured(config_file))
     session.report()
@@ -84,12 +86,14 @@ def _of_journal(files: list[Path], name: str) -> Report:
 
 
 def _events(files: list[Path]) -> Iterator[Event]:
-    for file in files:
-        for event in read(file):
+    try:
+        for event in chain.from_iterable(read(file) for file in files):
             if isinstance(event, Damaged):
                 click.echo(visible(str(event), 4000), err=True)
             else:
                 yield event
+    except OSError as error:
+        raise UnreadableSessionError(error.strerror or str(error)) from error
 
 
 def _newest() -> list[Path]:
@@ -107,6 +111,5 @@ def _newest() -> list[Path]:
 def _write(path: Path, made: Report) -> None:
     from console.report_html import html_of  # noqa: PLC0415 - for who asks for it
 
-    with ending("report", str(path)):
-        path.write_text(html_of(made), encoding="utf-8")
+    path.write_text(html_of(made), encoding="utf-8")
     click.echo(f"written to {visible(str(path))}", err=True)

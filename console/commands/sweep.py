@@ -12,7 +12,8 @@ import click
 from msgspec import Struct
 
 from console.commands.configured import configured
-from console.commands.recorded import UNUSABLE, end, ending
+from console.commands.recorded import UNUSABLE, check_place, end
+from console.sweep_table import count
 from console.text import visible
 from engine.config import LIMITS
 from engine.sweep import SessionTallies, work_of
@@ -86,12 +87,16 @@ def sweep(files: tuple[Path, ...], **options: Any) -> None:
 
     Exits with 2 when no session could be read, or an option cannot be used.
     """
-    texts = {key: options.pop(_parameter(key)) for key in (*SWEPT, *KINDS)}
-    wanted = _Wanted(**options)
-    combinations = _combinations(wanted, {key: text for key, text in texts.items() if text is not None})
+    thresholds = {_parameter(key): key for key in (*SWEPT, *KINDS)}
+    wanted = _Wanted(**{name: value for name, value in options.items() if name not in thresholds})
+    given = {thresholds[name]: text for name, text in options.items() if name in thresholds and text is not None}
+    combinations = _combinations(wanted, given)
     paths = sessions_of(files)
     labels = _labels(wanted.labels_file, paths)
+    if wanted.csv_file:
+        check_place("sweep", wanted.csv_file)
     if wanted.plot_file:
+        check_place("sweep", wanted.plot_file)
         _check_plot(wanted.plot_file)
     tallies = _judged(paths, combinations, wanted)
     _tell_problems(tallies)
@@ -152,8 +157,10 @@ def _check_plot(path: Path) -> None:
 def _judged(paths: Sequence[Path], combinations: Sequence[Combination], wanted: _Wanted) -> list[SessionTallies]:
     """The sweep, with a bar on standard error while it runs there."""
     configs = [one.config for one in combinations]
-    label = f"{len(paths)} sessions, {len(configs)} combinations"
     answers = wanted.answers or "as recorded"
+    if not sys.stderr.isatty():
+        return swept(paths, configs, answers=answers, jobs=wanted.jobs)
+    label = f"{count(len(paths), 'session')}, {count(len(configs), 'combination')}"
     with click.progressbar(length=work_of(paths, configs, wanted.jobs), label=label, file=sys.stderr) as bar:
         return swept(paths, configs, answers=answers, jobs=wanted.jobs, progress=bar.update)
 
@@ -166,7 +173,8 @@ def _tell_problems(tallies: Sequence[SessionTallies]) -> None:
         click.echo(f"and {len(problems) - PROBLEMS_SHOWN} more files that could not be read", err=True)
     damaged, unknown = sum(one.damaged for one in tallies), sum(one.unknown for one in tallies)
     if damaged or unknown:
-        click.echo(f"passed over: {damaged} damaged lines, {unknown} of an unknown type", err=True)
+        lines = f"{count(damaged, 'damaged line')}, {count(unknown, 'line')} of an unknown type"
+        click.echo(f"passed over: {lines}", err=True)
 
 
 def _give_out(findings: Sequence[Finding], wanted: _Wanted) -> None:
@@ -186,6 +194,5 @@ def _give_out(findings: Sequence[Finding], wanted: _Wanted) -> None:
 
 
 def _write(path: Path, write: Callable[[], object]) -> None:
-    with ending("sweep", str(path)):
-        write()
+    write()
     click.echo(f"written to {visible(str(path))}", err=True)
