@@ -90,7 +90,7 @@ def may_have_prefix(words: list[str]) -> bool:
     """Whether ``unwrap`` may find anything: a look at the first word, which tells of most commands in a tenth of its
     time that there is nothing."""
     first = words[0]
-    return first in _IN_FRONT or "=" in first or "/" in first or (first[:1] == "$" and len(words) > 1)
+    return first in _IN_FRONT or "=" in first[1:] or "/" in first or (first[:1] == "$" and len(words) > 1)
 
 
 class Prefix(Struct):
