@@ -13,7 +13,6 @@ import msgspec
 
 from engine.breaker import Breaker
 from engine.calls import Call, Result
-from engine.checkpoint import Checkpoint
 from engine.config import Config
 from engine.configuration.file import ConfigError, from_mapping, load_data
 from engine.configuration.thresholds import loosened, unreachable
@@ -23,10 +22,10 @@ from engine.journal_lines import decode_checkpoint, encode_checkpoint
 from engine.journal_reader import Damaged, read, recover
 from engine.replay import Answers, replay
 from engine.replayed import as_json
-from engine.sessions import CallLine, NotASessionError, read_session
+from engine.session_items import CallLine
+from engine.sessions import NotASessionError, read_session
+from engine.verdicts import Verdict
 from tests.engine.steps import TIGHT, steps_at_random, take
-
-LIMITS = 0
 
 
 def configuration(data: bytes) -> None:
@@ -49,7 +48,7 @@ def configuration(data: bytes) -> None:
     breaker = Breaker(config)
     for number in range(6):
         answer = breaker.decide(Call(str(number), "a", "bash", {"command": "curl https://www.a.com"}))
-        if answer.decision == "allow":
+        if isinstance(answer, Verdict) and answer.decision == "allow":
             breaker.settle("a", str(number), Result(value={"exitCode": 1}))
     breaker.snapshot()
 
@@ -140,8 +139,3 @@ def _journal(seed: int) -> bytes:
 
 def _raise(text: str) -> None:
     raise AssertionError(text)
-
-
-def empty() -> Checkpoint:
-    """Where a breaker stands that has seen nothing."""
-    return Checkpoint(0.0, TIGHT.window)

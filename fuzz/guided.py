@@ -10,7 +10,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-import atheris
+import atheris  # type: ignore[import-untyped]
 
 with atheris.instrument_imports(include=["engine"]):
     from fuzz.mutation import BYTES_MOST

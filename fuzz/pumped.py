@@ -68,7 +68,8 @@ def run(name: str, seed: str, *, seconds: float, corpus: Path | None = None) -> 
     inputs = reader.seeds() + [file.read_bytes() for file in _files(corpus)]
     mutator = Mutator(random, inputs, reader.pieces)
     end = time.monotonic() + seconds
-    worst, pumped, findings = 0.0, 0, []
+    worst, pumped = 0.0, 0
+    findings: list[Slow] = []
     while time.monotonic() < end and len(findings) < 5:
         one = _pumped(mutator, random, reader.pieces)
         slow, rate = _measure(name, one)

@@ -10,12 +10,12 @@ from msgspec import UnsetType
 
 from engine.commands import MAX_QUOTED_LINE, CommandLine, read_command
 from engine.nesting import MARK
+from engine.programs.sinks import is_generic
+from engine.programs.variables import MAX_COMPLETIONS, MAX_VALUE
 from engine.protocol import DecideCall, ProtocolError, SettleCall
 from engine.service.frames import HEAD_KEPT, Lines, Overlong, decode_params, decode_request, encode_error, encode_result
 from engine.service.requests import method
-from engine.programs.sinks import is_generic
 from engine.urls import find_urls, identify_url
-from engine.programs.variables import MAX_COMPLETIONS, MAX_VALUE
 
 COMPLETED = MAX_COMPLETIONS * MAX_VALUE
 """Characters that variables may add to a line."""
