@@ -17,8 +17,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 CACHE = Path(os.environ.get("BREAKER_CLIENTS") or ROOT / ".cache" / "clients")
 
-_MACHINE = {"x86_64": "x64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())
-NODE_PACKAGE = f"node-bin-darwin-{_MACHINE}" if sys.platform == "darwin" else f"node-linux-{_MACHINE}"
+MACHINE = {"x86_64": "x64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())
+NODE_PACKAGE = f"node-bin-darwin-{MACHINE}" if sys.platform == "darwin" else f"node-linux-{MACHINE}"
 _DSH = ROOT / "tests" / "data" / "captures" / "dsh" / "package.json"
 PACKAGES: Mapping[str, Mapping[str, str]] = {
     "claude-code": {"@anthropic-ai/claude-code": "2.1.332"},

@@ -23,6 +23,7 @@ from engine.harnesses.endpoint import Endpoint
 from engine.hook import NO_ANSWER
 from engine.host import Host
 from engine.operator import Answer, Operator
+from tests.clients.bridged import BRIDGED
 from tests.clients.clients import CLIENTS, ClaudeCode, Client, Home, Session, until
 from tests.clients.model import Model, Step
 from tests.engine.sockets import BREAKER, ROOT
@@ -66,7 +67,7 @@ class Scene:
         return [turn for turn, body in enumerate(bodies) if text in body]
 
 
-@pytest.fixture(params=CLIENTS, ids=lambda client: client.harness)
+@pytest.fixture(params=(*CLIENTS, *BRIDGED), ids=lambda client: client.harness)
 def client(request: pytest.FixtureRequest) -> Client:
     chosen: Client = request.param
     if not chosen.program.exists():

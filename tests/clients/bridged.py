@@ -1,0 +1,173 @@
+"""The real clients that run a plugin of ours in their own process."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+from tests.clients.clients import CACHE, PATIENCE, Call, Client, Home, Piped, Session, until
+from tests.clients.install import MACHINE, NODE_PACKAGE
+from tests.clients.model import Model
+
+CONSOLE = Path(__file__).with_name("dsh_console.mjs")
+
+
+# -- opencode ---------------------------------------------------------------------------------------------------
+
+
+class OpencodeSession(Session):
+    """Its server, which its own terminal speaks to as well."""
+
+    def start(self) -> None:
+        self._process = subprocess.Popen(
+            [str(Opencode().program), "serve", "--hostname", "127.0.0.1", "--port", "0"],
+            cwd=self.home.project,
+            env=self.home.environment(
+                OPENCODE_DISABLE_AUTOUPDATE="1",
+                OPENCODE_DISABLE_MODELS_FETCH="1",
+                OPENCODE_DISABLE_LSP_DOWNLOAD="1",
+                OPENCODE_DISABLE_DEFAULT_PLUGINS="1",
+            ),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            start_new_session=True,
+        )
+        self._url = ""
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+        until(lambda: self._url, "the server listens")
+        self._session = self._post("/session", {})["id"]
+
+    def write(self, text: str) -> None:
+        self._post(f"/session/{self._session}/prompt_async", {"parts": [{"type": "text", "text": text}]})
+
+    def interrupt(self) -> None:
+        self._post(f"/session/{self._session}/abort", {})
+
+    def stop(self) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+        self._reader.join(PATIENCE)
+
+    def _read(self) -> None:
+        assert self._process.stdout
+        with self._process.stdout as stdout:
+            for line in stdout:
+                if found := re.search(r"http://\S+", line):
+                    self._url = found[0]
+
+    def _post(self, path: str, body: Any) -> Any:
+        request = urllib.request.Request(
+            self._url + path, json.dumps(body).encode(), {"content-type": "application/json"}, method="POST"
+        )
+        with urllib.request.urlopen(request, timeout=PATIENCE) as response:
+            return json.loads(response.read() or b"null")
+
+
+class Opencode(Client):
+    harness = "opencode"
+    session = OpencodeSession
+
+    @property
+    def program(self) -> Path:
+        # The package's own launcher is put into its place by an install script.
+        return CACHE / "opencode" / "node_modules" / f"opencode-{sys.platform}-{MACHINE}" / "bin" / "opencode"
+
+    def prepare(self, home: Home, model: Model) -> None:
+        provider = {
+            "npm": "@ai-sdk/openai-compatible",
+            "options": {"baseURL": f"{model.url}/v1", "apiKey": "none"},
+            "models": {"scripted": {"name": "scripted", "tool_call": True}},
+        }
+        settings = {
+            "model": "scripted/scripted",
+            "small_model": "scripted/scripted",
+            "share": "disabled",
+            "permission": {"*": "allow", "doom_loop": "allow"},
+            "provider": {"scripted": provider},
+        }
+        home.write(".config/opencode/opencode.json", json.dumps(settings, indent=2))
+
+    def shell(self, command: str, number: int) -> Call:
+        return "bash", {"command": command, "description": f"attempt {number}"}
+
+    def delegate(self, word: str) -> Call:
+        return "task", {"description": "part", "prompt": f"{word}, please", "subagent_type": "general"}
+
+
+# -- DSH --------------------------------------------------------------------------------------------------------
+
+
+class DshSession(Piped):
+    """Its headless profile, but for the runner, which writes to the agent only once."""
+
+    def start(self) -> None:
+        super().start()
+        until(lambda: self._ready or self._process.poll() is not None, "DSH has started")
+        assert self._ready, "DSH has ended"
+
+    def command(self) -> list[str]:
+        self._ready = False
+        client = Dsh()
+        console = {"id": "test-console", "name": str(CONSOLE), "config": {"modules": str(client.modules)}}
+        patches = [{"id": "headless-runner", "disabled": True}, {"insert": [console]}]
+        overlay = self.home.root / "overlay.yml"
+        overlay.write_text(json.dumps(patches))
+        options = ["--profile", "headless", "--patch", str(overlay), "no task"]
+        return [client.node, str(client.program), *options]
+
+    def environment(self) -> dict[str, str]:
+        return self.home.environment(
+            DEEPSEEK_API_KEY="none",
+            DEEPSEEK_BASE_URL=self.model.url,
+            DSH_PERMISSION_MODE="danger-full-access",
+        )
+
+    def heard(self, message: dict[str, Any]) -> None:
+        self._ready = self._ready or "ready" in message
+
+    def write(self, text: str) -> None:
+        self.send({"write": text})
+
+    def interrupt(self) -> None:
+        self.send({"interrupt": True})
+
+
+class Dsh(Client):
+    harness = "dsh"
+    session = DshSession
+
+    @property
+    def modules(self) -> Path:
+        return CACHE / "dsh" / "node_modules"
+
+    @property
+    def program(self) -> Path:
+        return self.modules / "@deepseek-ai" / "dsh" / "lib" / "bin.js"
+
+    @property
+    def node(self) -> str:
+        """Node 22, which it needs: the package's, or the one that is there."""
+        own = self.modules / NODE_PACKAGE / "bin" / "node"
+        return str(own) if own.exists() else shutil.which("node") or "node"
+
+    def shell(self, command: str, number: int) -> Call:
+        return "bash", {"command": command, "description": f"attempt {number}"}
+
+    def delegate(self, word: str) -> Call:
+        return "subagent", {"description": "part", "prompt": f"{word}, please", "run_in_background": False}
+
+
+BRIDGED: tuple[Client, ...] = (Opencode(), Dsh())
