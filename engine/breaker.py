@@ -115,6 +115,11 @@ class Breaker:
         identity = self._fingerprinter.identify(call.tool, call.args)
         return agent.turn.hits(identity.measures, self.config.fail_limit)
 
+    def turn_of(self, agent_id: str) -> Turn | None:
+        """An agent's turn as it stands, for one who only reads it; None while the agent is not known."""
+        agent = self._agents.get(agent_id)
+        return agent.turn if agent else None
+
     def settle(
         self, agent_id: str, call_id: str, result: Result, failure: Failure | UnsetType | None = UNSET
     ) -> Settlement:

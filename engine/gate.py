@@ -25,6 +25,12 @@ _ALLOWED = Verdict("allow")
 _NOBODY: Refusal = Refusal("", "unattended")
 
 
+def stages_of(config: Config) -> dict[int, Stage]:
+    """Which count of a measure, the present call included, is which stage. The stronger has a count that is both's."""
+    stages: dict[Stage, int | None] = {"warn": config.warn_at, "summarize": config.summarize_at}
+    return {at: stage for stage, at in stages.items() if at is not None}
+
+
 class Gate:
     """Judges the calls of all agents. ``asks`` names the agent of every open ask."""
 
@@ -50,8 +56,7 @@ class Gate:
     def reconfigure(self, config: Config) -> None:
         """Take a configuration into force."""
         self.config = config
-        stages: dict[Stage, int | None] = {"warn": config.warn_at, "summarize": config.summarize_at}
-        self._stages = {at: stage for stage, at in stages.items() if at is not None}
+        self._stages = stages_of(config)
 
     def judge(self, agent: Agent, pending: Pending) -> Verdict | Waiting:
         """Decide a call that has just arrived, or let it wait."""

@@ -15,13 +15,15 @@ from typing import Literal
 from msgspec import UNSET, Struct, structs
 
 from engine.breaker import Breaker
-from engine.calls import Call, Failure, Identity, Result
+from engine.calls import Call, Failure, Identity, Measure, Result
 from engine.config import Config, Limit
 from engine.failures import failure_of
 from engine.fingerprints import Fingerprinter
+from engine.gate import stages_of
 from engine.replay import Replay, measured
 from engine.replayed import ReplayedCall
 from engine.session_items import ANSWERS, CallLine, Line, ResultLine, TurnLine
+from engine.turn import Turn
 from engine.verdicts import Decision, Outcome, Verdict, Waiting
 
 BLOCK_LINES = 256
@@ -62,16 +64,18 @@ def judge(
 ) -> list[Tally]:
     """What each configuration makes of a session; they may differ in thresholds only.
 
-    ``plain``: the session has no journal's lines, and so no asks that stay open: that is judged in half the time.
+    ``plain``: the session has no journal's lines, and so no asks that stay open: that is judged in less time.
     """
     tallies = [Tally() for _ in configs]
     benches: list[_Bench] = []
-    for config, tally in zip(configs, tallies, strict=True):
-        bench = next((one for one in benches if one.limits == config.limits), None)
+    for alike in _alike(configs, plain=plain):
+        chosen, counted = [configs[index] for index in alike], [tallies[index] for index in alike]
+        judge = _PlainJudge(chosen, answers, counted) if plain else _ReplayJudge(chosen[0], answers, counted[0])
+        bench = next((one for one in benches if one.limits == chosen[0].limits), None)
         if bench is None:
-            bench = _Bench(config.limits, [])
+            bench = _Bench(chosen[0].limits, [])
             benches.append(bench)
-        bench.judges.append(_PlainJudge(config, answers, tally) if plain else _ReplayJudge(config, answers, tally))
+        bench.judges.append(judge)
     identified = _Identified(Fingerprinter(configs[0]))
     lines = iter(lines)
     while block := [identified.line(line) for line in islice(lines, BLOCK_LINES)]:
@@ -81,6 +85,26 @@ def judge(
         for one in bench.judges:
             one.end()
     return tallies
+
+
+def _alike(configs: Sequence[Config], *, plain: bool) -> list[list[int]]:
+    """The configurations, by their places, that one judge can judge by: those that differ only in when they advise."""
+    if not plain:
+        return [[index] for index in range(len(configs))]
+    found: list[tuple[Config, list[int]]] = []
+    for index, config in enumerate(configs):
+        silent = _silent(config)
+        places = next((places for known, places in found if known == silent), None)
+        if places is None:
+            places = []
+            found.append((silent, places))
+        places.append(index)
+    return [places for _, places in found]
+
+
+def _silent(config: Config) -> Config:
+    """The same without the advice of the occurrence track, which counts nothing and refuses nothing."""
+    return structs.replace(config, warn_at=None, summarize_at=None)
 
 
 class _Bench(Struct):
@@ -163,13 +187,20 @@ class _ReplayJudge:
 
 
 class _PlainJudge:
-    """By a breaker whose asks are answered the moment they are raised, as a replay answers them."""
+    """By a breaker whose asks are answered the moment they are raised, as a replay answers them.
 
-    def __init__(self, config: Config, answers: Answer, tally: Tally) -> None:
+    It judges by several configurations that differ only in when they advise: what they refuse is the same, and the
+    turn itself says which of their stages a call reaches.
+    """
+
+    def __init__(self, configs: Sequence[Config], answers: Answer, tallies: Sequence[Tally]) -> None:
         self._now = 0.0
-        self._breaker = Breaker(config, attended=True, clock=lambda: self._now)
+        self._config = _silent(configs[0])
+        self._breaker = Breaker(self._config, attended=True, clock=lambda: self._now)
         self._outcome: Outcome | None = ANSWERS.get(answers)
-        self._tally = tally
+        self._shared = Tally()
+        self._of_each = list(zip(map(stages_of, configs), tallies, strict=True))
+        self._stages = {at: stage for stages, _ in self._of_each for at, stage in stages.items()}
 
     def take(self, lines: Iterable[Line]) -> None:
         for line in lines:
@@ -182,22 +213,43 @@ class _PlainJudge:
                 self._breaker.start_turn(line.agent)
 
     def end(self) -> None:
-        """Nothing is left open."""
+        """Give each tally what is the same for all."""
+        shared = self._shared
+        for _, tally in self._of_each:
+            tally.advised += shared.advised
+            tally.calls, tally.asked, tally.refused = shared.calls, shared.asked, shared.refused
+            tally.first_gate = shared.first_gate
 
     def _result(self, line: ResultLine) -> None:
         self._now = max(self._now, line.at)
-        for advisory in self._breaker.settle(line.agent, line.id, line.result, line.failure).advisories:
-            self._tally.advised += advisory.stage == "fail-warn"
+        advisories = self._breaker.settle(line.agent, line.id, line.result, line.failure).advisories
+        if advisories:
+            self._shared.advised += len(advisories)
 
     def _call(self, line: CallLine) -> None:
         self._now = max(self._now, line.at)
+        advised = self._reached(line.agent, line.identity.measures) if line.identity else ()
         verdict = self._breaker.decide(Call(line.id, line.agent, line.tool, line.args), line.identity)
         if isinstance(verdict, Waiting):
             verdict = self._answered(verdict, self._outcome or line.answer or "unattended")
-        tally = self._tally
-        tally.decided(verdict.decision, asked=verdict.asked, number=tally.calls + 1)
-        if verdict.advisories:
-            tally.advised += len(verdict.advisories)
+        shared = self._shared
+        shared.decided(verdict.decision, asked=verdict.asked, number=shared.calls + 1)
+        if advised and verdict.decision == "allow":
+            for tally in advised:
+                tally.advised += 1
+
+    def _reached(self, agent: str, measures: Sequence[Measure]) -> Sequence[Tally]:
+        """The tallies under whose configurations a call with these is advised, if it is allowed.
+
+        One that hits is allowed only by an approval, which exempts what it hit.
+        """
+        turn = self._breaker.turn_of(agent) or Turn(self._config.window)
+        notable = turn.notable(measures, self._stages)
+        if not notable:
+            return ()
+        hit = {one.fingerprint for one in turn.hits(notable, self._config.fail_limit)}
+        left = [measure for measure in notable if measure.fingerprint not in hit]
+        return [tally for stages, tally in self._of_each if turn.reached(left, stages)]
 
     def _answered(self, waiting: Waiting, outcome: Outcome) -> Verdict:
         decided = [one for ask in waiting.asks for one in self._breaker.answer(ask, outcome)]

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks.transcripts import write_transcript
@@ -36,6 +36,10 @@ CONFIGS = [
         {"onLimit": "deny", "failLimit": 2, "failWarnAt": 1},
         {"failLimit": None, "limits": {"exact": 2, "cmd": 3, "net": 2, "host": 3, "sink": 2}},
         {"warnAt": None, "summarizeAt": None, "failWarnAt": None},
+        {"warnAt": 1, "summarizeAt": 2},
+        {"warnAt": 2, "summarizeAt": 2},
+        {"warnAt": 5, "summarizeAt": 3},
+        {"window": 6, "warnAt": 2, "summarizeAt": 5, "limits": {"exact": 5, "cmd": 5}},
     )
 ]
 ANSWERS: tuple[Answer, ...] = ("as recorded", "approve", "reject", "unavailable")
@@ -128,6 +132,7 @@ def recorded(draw: st.DrawFn) -> list[dict[str, Any]]:
     return made
 
 
+@settings(max_examples=400)
 @given(recorded(), st.sampled_from(ANSWERS))
 def test_any_session_is_judged_as_a_replay_does(made: list[dict[str, Any]], answers: Answer):
     found = list(lines(made))
