@@ -187,6 +187,11 @@ class ConsoleApp(App[int]):
             self.asking.feed(acts.Painted(event.ask_id))
             self.asking.show()
 
+    @on(PromptPanel.Lost)
+    def _lost(self) -> None:
+        self.asking.feed(acts.Covered())
+        self.asking.show()
+
     @on(PromptPanel.Pressed)
     def _pressed(self, event: PromptPanel.Pressed) -> None:
         self.asking.feed(acts.Click(event.place))

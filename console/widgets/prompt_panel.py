@@ -38,6 +38,9 @@ class PromptPanel(Inked):
             super().__init__()
             self.ask_id = ask_id
 
+    class Lost(Message):
+        """It has another size: whatever was in sight has to be drawn anew, or has no room any more."""
+
     class Pressed(Message):
         """One of the prompt's places was clicked."""
 
@@ -159,6 +162,8 @@ class PromptPanel(Inked):
             self.post_message(self.Painted(ask_id))
 
     def on_resize(self) -> None:
+        self._drawn = ""
+        self.post_message(self.Lost())
         self._lay_out()
         self.refresh()
 

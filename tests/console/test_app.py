@@ -260,6 +260,24 @@ async def test_a_terminal_too_small_for_the_prompt_takes_no_answer():
         assert on.scene.answers == []
 
 
+async def test_a_window_that_became_too_small_takes_no_answer():
+    async with stage(scenes.asking(), (80, 24)) as on:
+        await on.armed()
+        await on.pilot.resize_terminal(80, 8)
+        await on.until(lambda: on.app.asking.prompt.painted_at is None, "the ask out of sight")
+        on.pass_time(5)
+        await on.press("r")
+        on.pass_time(5)
+        await on.pilot.pause(0.4)
+        await on.taken_in()
+        assert on.scene.answers == []
+        await on.pilot.resize_terminal(80, 24)
+        await on.armed()
+        await on.press("r")
+        await on.settled()
+        assert on.scene.answers == [("ask-1", "rejected", "")]
+
+
 # -- the lists --------------------------------------------------------------------------------------------------------
 
 
