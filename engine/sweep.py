@@ -10,6 +10,7 @@ import multiprocessing
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 from typing import Any
 
@@ -168,7 +169,15 @@ def _in_processes(
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
-        return [future.result() for future in futures]
+        return [_outcome(task, future, answers) for task, future in zip(tasks, futures, strict=True)]
+
+
+def _outcome(task: _Task, future: Future[SessionTallies], answers: Answer) -> SessionTallies:
+    """What a process found; when it was killed, or could not be started, it is found here."""
+    try:
+        return future.result()
+    except BrokenProcessPool:
+        return _judged(task, answers, lambda _: None)
 
 
 def _joined(paths: Sequence[Path], tasks: Sequence[_Task], parts: Sequence[SessionTallies]) -> list[SessionTallies]:

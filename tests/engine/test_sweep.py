@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -177,6 +179,17 @@ def test_progress_comes_to_what_was_announced(some: list[Path], monkeypatch: pyt
         sweep(some, CONFIGS, jobs=jobs, progress=told.append)
         assert sum(told) == work_of(some, CONFIGS, jobs)
         assert all(step > 0 for step in told)
+
+
+def test_what_a_killed_process_left_is_judged_here(some: list[Path], monkeypatch: pytest.MonkeyPatch):
+    here = sweep(some, CONFIGS, jobs=1)
+    monkeypatch.setattr(sweeping, "SMALL_BYTES", 50_000)
+    monkeypatch.setattr(sweeping, "_judged_there", _killed)
+    assert summed(sweep(some, CONFIGS, jobs=2)) == summed(here)
+
+
+def _killed(*_: object) -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
 
 
 def test_packed_sessions_progress_by_what_is_on_disk():
