@@ -57,17 +57,21 @@ def plot(findings: Sequence[Finding], path: Path) -> None:
 
 
 def _front(axis: Axes, findings: Sequence[Finding]) -> None:
+    """What is caught against false alarms. Of combinations that come to the same, that is named which refuses least."""
     others = [_place(one) for one in findings if not one.best]
-    front = sorted({_place(one): one for one in findings if one.best}.items())
+    best = sorted((one for one in findings if one.best), key=lambda one: -one.calls_refused)
+    front = sorted({_place(one): one for one in best}.items())
     axis.scatter([alarms for alarms, _ in others], [caught for _, caught in others], c="#8c959f", s=18)
     axis.plot([place[0] for place, _ in front], [place[1] for place, _ in front], "o-", c="#a40e26", ms=6)
     for place, one in front[:NAMED]:
         name = "\n".join(f"{_plain(key)} {spelled(value)}" for key, value in one.values.items())
-        axis.annotate(name, place, xytext=(6, -4), textcoords="offset points", fontsize=7, va="top")
+        box = {"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 1}
+        axis.annotate(name, place, xytext=(8, -4), textcoords="offset points", fontsize=7, va="top", bbox=box)
     axis.set_xlabel(f"false alarms, of {findings[0].good} good sessions")
     axis.set_ylabel(f"caught, of {findings[0].stuck} stuck sessions")
     axis.set_xlim(-0.5, (findings[0].good or 0) + 0.5)
     axis.set_ylim(-0.5, (findings[0].stuck or 0) + 0.5)
+    axis.locator_params(integer=True)
     axis.grid(alpha=0.3)
 
 
@@ -86,6 +90,7 @@ def _effect(axis: Axes, findings: Sequence[Finding], key: str) -> None:
     axis.set_xticks(list(places), [spelled(value) if key else "as configured" for value in values])
     axis.set_xlabel(_plain(key))
     axis.set_ylim(bottom=0)
+    axis.locator_params(axis="y", integer=True)
     axis.grid(alpha=0.3)
 
 

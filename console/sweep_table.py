@@ -42,17 +42,19 @@ def count(number: int, noun: str) -> str:
 def _in_order(findings: Sequence[Finding]) -> list[Finding]:
     if findings[0].caught is None:
         return list(findings)
-    return sorted(findings, key=lambda one: (not one.best, -(one.caught or 0), one.false_alarms or 0))
+    return sorted(
+        findings, key=lambda one: (not one.best, -(one.caught or 0), one.false_alarms or 0, one.calls_refused)
+    )
 
 
 def _cells(one: Finding) -> dict[str, str]:
     cells = {visible(key, 40): spelled(value) for key, value in one.values.items()}
-    cells |= {_HEADS[name]: str(getattr(one, name)) for name in _COUNTS}
-    cells["earliest gate"] = f"call {one.earliest_gate.call}" if one.earliest_gate else "none"
     if one.caught is not None:
+        cells["best"] = "*" if one.best else ""
         cells["caught"] = f"{one.caught}/{one.stuck}"
         cells["false alarms"] = f"{one.false_alarms}/{one.good}"
-        cells["best"] = "*" if one.best else ""
+    cells |= {_HEADS[name]: str(getattr(one, name)) for name in _COUNTS}
+    cells["earliest gate"] = f"call {one.earliest_gate.call}" if one.earliest_gate else "none"
     return cells
 
 
