@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
-from itertools import islice
 from typing import Literal, overload
 
 from msgspec import Struct
@@ -115,7 +114,7 @@ class Stream:
     def since(self, number: int, most: int) -> Iterable[Row]:
         """Up to ``most`` rows from this number on."""
         start = max(number - self.first, 0)
-        return islice(self._rows, start, start + most)
+        return self._rows[start : start + most]
 
 
 class Filter(Struct, frozen=True):
