@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 MAGIC = b"\x28\xb5\x2f\xfd"
 CHUNK_BYTES = 256 * 1024
 """Read at once, and unpacked at once: what a frame of a kilobyte unpacks to may be a gigabyte."""
+DAMAGED_MOST = 1000
+"""After so many damaged frames the rest of the file is left alone: something else is wrong with it."""
 
 
 class Frames(io.RawIOBase):
@@ -35,6 +37,7 @@ class Frames(io.RawIOBase):
         self._frame: zstd.ZstdDecompressor | None = None
         self._packed = b""
         self._unpacked = b""
+        self._damaged = 0
 
     def readable(self) -> bool:
         return True
@@ -55,7 +58,7 @@ class Frames(io.RawIOBase):
 
     def _next(self) -> bytes:
         """What comes next; empty at the end of the file."""
-        while True:
+        while self._damaged < DAMAGED_MOST:
             frame = self._frame
             if not self._packed and (frame is None or frame.needs_input):
                 self._packed = self._file.read(CHUNK_BYTES)
@@ -73,11 +76,16 @@ class Frames(io.RawIOBase):
                 self._frame, self._packed = None, frame.unused_data
             if unpacked:
                 return unpacked
+        return b""
 
     def _pass_over(self, packed: bytes, problem: str) -> None:
         """Leave the frame that is damaged; the next one begins where its magic number stands."""
         self.faults.append(f"a zstd frame is damaged and was passed over ({problem[:200]})")
         self._frame = None
+        self._damaged += 1
+        if self._damaged == DAMAGED_MOST:
+            self.faults.append("too many zstd frames are damaged; the rest is not read")
+            return
         packed = packed[1:]
         while (at := packed.find(MAGIC)) < 0:
             more = self._file.read(CHUNK_BYTES)

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.session_lines import LINE_BYTES
-from engine.transcripts.frames import MAGIC, Frames
+from engine.transcripts.frames import DAMAGED_MOST, MAGIC, Frames
 from tests.engine.transcripts.recordings import items_in, recording, told
 
 if sys.version_info >= (3, 14):
@@ -58,6 +58,12 @@ def test_any_damage_leaves_the_frames_before_it(data: st.DataObject):
 @given(st.binary(max_size=300))
 def test_no_bytes_raise(rest: bytes):
     unpacked(MAGIC + rest)
+
+
+def test_nothing_but_damage_is_given_up():
+    content, faults = unpacked(MAGIC * 200_000)
+    assert not content.strip()
+    assert len(faults) == DAMAGED_MOST + 1
 
 
 def test_a_file_cut_off_in_a_frame_is_told_with_what_could_be_read():
