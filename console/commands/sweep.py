@@ -23,6 +23,13 @@ from engine.swept_thresholds import SWEPT, Combination, RangeError, combined, va
 from engine.transcripts.files import sessions_of
 
 KINDS = tuple(f"limits.{kind}" for kind in LIMITS if ":" not in kind)
+ABOUT = {
+    "window": "How many of an agent's calls are counted together.",
+    "warnAt": "The count at which an advisory is given.",
+    "summarizeAt": "The count at which a written summary is demanded.",
+    "failWarnAt": "The failures in a row after which an advisory is given.",
+    "failLimit": "The failures in a row after which the next call meets the gate.",
+}
 PROBLEMS_SHOWN = 50
 _LEAST_WIDTH, _MOST_WIDTH = 60, 240
 FILE = click.Path(path_type=Path, dir_okay=False)
@@ -36,7 +43,8 @@ def _parameter(key: str) -> str:
 def ranges(command: Callable[..., Any]) -> Callable[..., Any]:
     """The options for thresholds, in the order in which ``breaker config`` lists them."""
     for key in reversed((*SWEPT, *KINDS)):
-        command = click.option(f"--{key}", _parameter(key), metavar="RANGE")(command)
+        about = ABOUT.get(key, f"The cap of {key.removeprefix('limits.')} measures.")
+        command = click.option(f"--{key}", _parameter(key), metavar="RANGE", help=about)(command)
     return command
 
 
