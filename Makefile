@@ -6,7 +6,7 @@ INTEGRATIONS := .cache/integrations
 PYTEST_WORKERS ?= 2
 CLIENTS ?= claude-code codex gemini-cli opencode dsh
 
-.PHONY: test test-integrations check format bench demo screenshots clean
+.PHONY: test test-integrations check format bench demo screenshots clean fuzz soak
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -43,6 +43,17 @@ format: $(STAMP)
 
 bench: $(STAMP)
 	$(BIN)/python -m benchmarks --write
+
+# FUZZ_SECONDS, FUZZ_FRAMES, FUZZ_SEED, FUZZ_WORKERS: see fuzz/__main__.py. Without atheris it goes on without it.
+fuzz: $(STAMP)
+	-$(BIN)/python -m pip install --quiet --editable '.[fuzz]'
+	$(BIN)/python -m fuzz
+
+# SOAK_SECONDS, SOAK_RATE, SOAK_AGENTS: see fuzz/soak.py; then storms for CHAOS_SECONDS.
+CHAOS_SECONDS ?= 600
+soak: $(STAMP)
+	$(BIN)/python -m fuzz.soak
+	$(BIN)/python -m tests.chaos $(CHAOS_SECONDS)
 
 demo: $(STAMP)
 	$(BIN)/breaker demo

@@ -57,7 +57,7 @@ CHARACTERS_MOST = 4000
 STREAM_CALLS = 6000
 UNDER_WAY_MOST = 200
 """Requests of one agent that may await their answers."""
-_ANSWERED = re.compile(rb'^\{"jsonrpc":"2\.0","id":(\d+),"(result|error)":(?:\{"decision":"(\w+)")?', re.MULTILINE)
+_ANSWERED = re.compile(rb'^\{"jsonrpc":"2\.0","id":(\d+),"(result|error)":(?:\{"decision":"(\w+)"(\})?)?', re.MULTILINE)
 _UNKNOWN = re.compile(rb'"known":false')
 
 
@@ -74,6 +74,7 @@ class Sums(Struct):
     behind: int = 0
     """Calls that could not be sent when they were due: too many were under way."""
     slowest: float = 0.0
+    """Seconds that a verdict took about which nobody was asked."""
     faults: list[str] = []
 
 
@@ -137,7 +138,7 @@ class Agent(asyncio.Protocol):
             return
         lines, self._rest = self._rest + whole, rest
         now, sums = time.monotonic(), self._sums
-        for number, kind, decision in _ANSWERED.findall(lines):
+        for number, kind, decision, unasked in _ANSWERED.findall(lines):
             asked = self._under_way.pop(int(number), None)
             if asked is None:
                 sums.faults.append(f"request {int(number)} of {self.name} was answered twice")
@@ -146,7 +147,7 @@ class Agent(asyncio.Protocol):
             result = self._results.pop(int(number), b"")
             if decision == b"allow":
                 sums.allowed += 1
-                sums.slowest = max(sums.slowest, now - asked)
+                sums.slowest = max(sums.slowest, now - asked) if unasked else sums.slowest
                 self._settling.add(self._ask(b'"method":"call/settle","params":%b' % result))
             elif decision == b"deny":
                 sums.denied += 1

@@ -21,14 +21,18 @@ from random import Random
 from msgspec import Struct
 
 from engine.paths import operator_socket_path
+from engine.protocol import FRAME_LIMIT
 from fuzz import seeds
 from fuzz.mutation import Mutator
 from fuzz.process import Engine, say
+from fuzz.watch import JournalWatch
 from tests.engine.sockets import short_directory
 
 BATCH = 2000
 CHUNK = 1 << 18
 ANSWER_SECONDS = 60.0
+LARGE, OVERLONG = 0.05, 0.002
+"""How many batches hold a frame of a megabyte, and one that is too long."""
 WARM = 0.25
 """The part of a run after which memory is held against what it was."""
 GROWTH_MB = 24.0
@@ -38,6 +42,7 @@ _HEAD = b'{"jsonrpc":"2.0","id":"%b",'
 _PLACE = b"an id stands here"
 _HEADED = re.compile(rb'\{"jsonrpc":"2\.0","id":"([0-9a-f]{16})",')
 _ANSWERED = re.compile(rb'^\{"jsonrpc":"2\.0","id":(?:"([^"\\]*)"|[^,]*),"(?:result|error)":', re.MULTILINE)
+_PIECES = tuple(piece for piece in seeds.SHELL_PIECES if not set(piece) & set(b'"\\\0\n'))
 _OPERATORS = (
     b'"method":"operator/hello","params":{"protocol":1,"nonce":"0123456789abcdef0123456789abcdef"}}',
     b'"method":"operator/answer","params":{"ask":"ask-1","answer":"approved","note":""}}',
@@ -79,7 +84,17 @@ class Frames:
                 made.append(head + self._mutator.next())
             else:
                 made.append(self._whole.next().replace(_PLACE, self.new_id()))
+        if random.random() < LARGE:
+            made.insert(random.randrange(size), self._large(random.choice((300_000, 1_200_000))))
+        if random.random() < OVERLONG:
+            made.insert(random.randrange(size), self._large(FRAME_LIMIT + 1))
         return b"\n".join(made) + b"\n"
+
+    def _large(self, size: int) -> bytes:
+        """A call with one long argument, made of a few pieces again and again."""
+        piece = b"".join(self._random.choices(_PIECES, k=self._random.randint(1, 4)))
+        head = b'"method":"call/decide","params":{"id":"large","agent":"a","tool":"bash","args":{"command":"'
+        return _HEAD % self.new_id() + head + piece * (size // len(piece) + 1) + b'"}}}'
 
     def new_id(self) -> bytes:
         """An id that no damage makes out of another."""
@@ -170,11 +185,15 @@ def run(frames: int, seed: str) -> Told:
     told = Told()
     random = Random(seed)
     with short_directory() as directory, Engine(directory) as engine:
+        watch = JournalWatch(engine.journal)
         for _ in _batches(engine, frames, random, told):
-            pass
+            if len(told.megabytes) % 2:
+                watch.look()
         if not engine.alive:
             told.faults.append(f"the engine ended with {engine.exit_status}")
         engine.end()
+        watch.look()
+        told.faults += watch.faults[:20]
         if said := engine.said():
             told.faults.append(f"on its standard error: {said}")
     _judge_memory(told)
