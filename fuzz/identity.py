@@ -60,7 +60,7 @@ def _call_of(data: bytes) -> tuple[str, Mapping[str, Any]]:
 
 def secret(data: bytes) -> None:
     """A secret that is written as secrets are is hidden, whatever stands on the lines around it."""
-    text = text_of(data)
+    text = text_of(data).replace(SECRET, "")  # a driver that looks at comparisons learns it
     half = len(text) // 2
     before, behind = _without_openings(text[:half]), text[half:]
     planted = PLANTED[len(data) % len(PLANTED)]

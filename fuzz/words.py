@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 import unicodedata
-from typing import Any
 
 from engine.calls import Failure, Identity, Result, result_of
 from engine.config import DEFAULTS
-from engine.failures import DETAIL_CHARS, describe, failure_of
+from engine.failures import DETAIL_CHARS, failure_of
 from engine.messages import ADVISED, REFUSED, because, defang, failure_advice, preview, refusal_text, repeat_advice
 from engine.reports import result_preview
 from engine.verdicts import Hit, Refusal
@@ -62,7 +61,6 @@ def _refusals(data: bytes, said: str, failure: Failure) -> None:
     for hit in hits:
         assert "\n" not in because(hit), "a reason of two lines"
         _is_plain(because(hit))
-    _is_plain(describe(failure).translate({ord(one): None for one in "<>\r"}))
 
 
 def _is_inert(text: str, head: str) -> None:
@@ -94,6 +92,3 @@ def defanged(data: bytes) -> None:
     assert REFUSED not in head, "a head of ours is left"
     assert ADVISED not in head, "a head of ours is left"
     assert all(unicodedata.category(one) not in {"Cc", "Cf", "Cs", "Co"} or one in "\t\n" for one in plain), "unseen"
-
-
-Checked = Any
