@@ -7,7 +7,6 @@ whose input it leaves in FINDINGS. Needs the extra ``fuzz``.
 from __future__ import annotations
 
 import sys
-import tempfile
 from pathlib import Path
 
 import atheris  # type: ignore[import-untyped]
@@ -23,21 +22,19 @@ MEMORY_MB = 4096
 def main(name: str, seconds: str, corpus: str, findings: str) -> None:
     """Does not return: libFuzzer ends the process."""
     target = TARGETS[name]
-    Path(corpus).mkdir(parents=True, exist_ok=True)
-    Path(findings).mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="rtb-") as directory:
-        seeds = Path(directory) / "seeds"
-        seeds.mkdir()
-        for number, seed in enumerate(target.seeds()):
-            (seeds / f"{number}").write_bytes(seed)
-        words = Path(directory) / "words"
-        words.write_text("\n".join(f'"{_escaped(piece)}"' for piece in target.pieces if piece))
-        options = [
-            *(f"-max_total_time={seconds}", f"-max_len={BYTES_MOST}", f"-timeout={UNIT_SECONDS}", f"-dict={words}"),
-            *(f"-rss_limit_mb={MEMORY_MB}", f"-artifact_prefix={findings}/", "-print_final_stats=1"),
-        ]
-        atheris.Setup([sys.argv[0], *options, corpus, str(seeds)], target.check)
-        atheris.Fuzz()
+    begin = Path(corpus).with_name(f"{name} from")
+    for directory in (Path(corpus), Path(findings), begin):
+        directory.mkdir(parents=True, exist_ok=True)
+    for number, seed in enumerate(target.seeds()):
+        (begin / f"{number}").write_bytes(seed)
+    words = begin.with_name(f"{name} words")
+    words.write_text("\n".join(f'"{_escaped(piece)}"' for piece in target.pieces if piece))
+    options = [
+        *(f"-max_total_time={seconds}", f"-max_len={BYTES_MOST}", f"-timeout={UNIT_SECONDS}", f"-dict={words}"),
+        *(f"-rss_limit_mb={MEMORY_MB}", f"-artifact_prefix={findings}/", "-print_final_stats=1"),
+    ]
+    atheris.Setup([sys.argv[0], *options, corpus, str(begin)], target.check)
+    atheris.Fuzz()
 
 
 def _escaped(piece: bytes) -> str:

@@ -173,6 +173,11 @@ def until(holds: Callable[[], Any], what: str, seconds: float = PATIENCE) -> Any
     return found
 
 
+def end_well() -> None:
+    """Let a polite signal end this program as an interrupt does: what it has started is ended first."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+
+
 def say(text: str) -> None:
     """A line of a report."""
     print(text, flush=True, file=sys.stdout)

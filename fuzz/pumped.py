@@ -25,8 +25,6 @@ SECONDS_PER_LINE = 10e-6
 """What a line costs that is named as damaged, however short it is."""
 NOTICEABLE = 0.05
 """Seconds below which a ratio says nothing."""
-ALWAYS = 0.15
-"""Seconds that any input may take."""
 PIECE_MOST = 80
 
 
@@ -109,18 +107,20 @@ def _measure(name: str, one: Pumped) -> tuple[Slow | None, float]:
         size *= 2
         data = one.of(size)
         took = taken(name, data)
-        if _too_long(took, data) or (before > NOTICEABLE and took > DOUBLED * before):
+        if _too_long(name, took, data) or (before > NOTICEABLE and took > DOUBLED * before):
             # Once more, and each the fastest of several: other programs run on this machine.
             took = min(took, *(taken(name, data) for _ in range(4)))
             quarter = min(taken(name, one.of(size // 4)) for _ in range(5))
             growth = took / max(quarter, NOTICEABLE / 4)
-            if why := _too_long(took, data) or (f"{growth:.1f} times that of a quarter" if growth > DOUBLED**2 else ""):
+            if why := _too_long(name, took, data) or (
+                f"{growth:.1f} times that of a quarter" if growth > DOUBLED**2 else ""
+            ):
                 return Slow(name, one, len(data), took, why), took / len(data) * 1e6
     return None, took / len(data) * 1e6
 
 
-def _too_long(took: float, data: bytes) -> str:
-    if took > max(SECONDS_PER_MB * len(data) / 1e6, SECONDS_PER_LINE * data.count(b"\n"), ALWAYS):
+def _too_long(name: str, took: float, data: bytes) -> str:
+    if took > max(SECONDS_PER_MB * len(data) / 1e6, SECONDS_PER_LINE * data.count(b"\n"), TARGETS[name].always):
         return f"{took / len(data) * 1e6:.1f} s for a megabyte"
     return ""
 

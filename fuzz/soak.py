@@ -31,7 +31,7 @@ from engine.events import Snapshot
 from engine.host import fast_loop
 from engine.operator import Answer, AskNotOpenError
 from engine.operator_client import RemoteOperator
-from fuzz.process import Engine, say, until
+from fuzz.process import Engine, end_well, say, until
 from fuzz.watch import JournalWatch
 from tests.engine.sockets import short_directory
 
@@ -358,4 +358,5 @@ def _judge(engine: Engine, sums: Sums, sampler: Sampler, took: float) -> Iterato
 
 
 if __name__ == "__main__":
+    end_well()
     sys.exit(soak(SECONDS))

@@ -24,11 +24,13 @@ from engine.paths import operator_socket_path
 from engine.protocol import FRAME_LIMIT
 from fuzz import seeds
 from fuzz.mutation import Mutator
-from fuzz.process import Engine, say
+from fuzz.process import Engine, end_well, say
 from fuzz.watch import JournalWatch
 from tests.engine.sockets import short_directory
 
 BATCH = 2000
+TOLD = 500_000
+"""After how many frames to say how it goes."""
 CHUNK = 1 << 18
 ANSWER_SECONDS = 60.0
 LARGE, OVERLONG = 0.05, 0.002
@@ -177,7 +179,7 @@ def _last_id(line: bytes, first: bytes) -> bytes:
     except (ValueError, RecursionError):
         return first
     last = found.get("id") if isinstance(found, dict) else None
-    return last.encode("latin-1") if isinstance(last, str) and last.encode("latin-1") == first else b""
+    return first if last == first.decode() else b""
 
 
 def run(frames: int, seed: str) -> Told:
@@ -229,6 +231,8 @@ def _batches(engine: Engine, frames: int, random: Random, told: Told) -> Iterato
         if time.monotonic() - told_at > 1:
             told_at = time.monotonic()
             told.megabytes.append(engine.resident())
+        if told.frames % TOLD < BATCH:
+            say(f"wire: {told.frames} frames, {told.frames / told.seconds:.0f}/s, {engine.resident():.0f} MB")
         yield
 
 
@@ -280,4 +284,5 @@ def main(frames: str = "100000", seed: str = "1") -> int:
 
 
 if __name__ == "__main__":
+    end_well()
     sys.exit(main(*sys.argv[1:]))

@@ -7,7 +7,7 @@ import sys
 import time
 from collections import Counter
 
-from fuzz.process import say
+from fuzz.process import end_well, say
 from tests.chaos.storm import Weather, rage
 
 
@@ -33,4 +33,5 @@ def main(seconds: str = "600", seed: str = "") -> int:
 
 
 if __name__ == "__main__":
+    end_well()
     sys.exit(main(*sys.argv[1:]))
