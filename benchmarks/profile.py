@@ -99,7 +99,7 @@ def _modules(profile: cProfile.Profile) -> list[tuple[str, str]]:
 
 def _module(file: str) -> str:
     path = Path(file)
-    return path.stem if path.parent == ENGINE else ""
+    return ".".join(path.relative_to(ENGINE).with_suffix("").parts) if path.is_relative_to(ENGINE) else ""
 
 
 if __name__ == "__main__":

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import cast
 
 from benchmarks.findings import Findings, Table, grid, over_rounds
+from benchmarks.inside import steps
 from engine import host
 
 FRAME_BYTES = 2048
@@ -169,9 +170,8 @@ def findings() -> Findings:
     ]
     with_journal = by_name["uvloop, journal"].over(by_name["uvloop echo"])
     rows.append(over_rounds("the same with a journal being written, uvloop", with_journal))
-    return Findings(
-        tuple(rows), (Table(f"Round trips of {FRAME_BYTES} bytes, µs", HEADINGS, tuple(summary(measured))),)
-    )
+    table = Table(f"Round trips of {FRAME_BYTES} bytes, µs", HEADINGS, tuple(summary(measured)))
+    return Findings(tuple(rows), (table, steps(list(frames(0, 3 * CALLS)))))
 
 
 def summary(measured: list[Measured]) -> list[tuple[str, ...]]:
