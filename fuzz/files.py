@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import tempfile
+from collections.abc import Callable, Iterable
 from functools import cache
 from io import BytesIO
 from pathlib import Path
@@ -22,8 +23,9 @@ from engine.journal_lines import decode_checkpoint, encode_checkpoint
 from engine.journal_reader import Damaged, read, recover
 from engine.replay import Answers, replay
 from engine.replayed import as_json
-from engine.session_items import CallLine
+from engine.session_items import CallLine, Line
 from engine.sessions import NotASessionError, read_session
+from engine.transcripts.recognise import read as read_any
 from engine.verdicts import Verdict
 from tests.engine.steps import TIGHT, steps_at_random, take
 
@@ -63,9 +65,14 @@ def session(data: bytes) -> None:
         _replay(data, answers)
 
 
-def _replay(data: bytes, answers: Answers) -> None:
+def transcript(data: bytes) -> None:
+    """So is whatever a harness wrote."""
+    _replay(data, "as recorded", read_any)
+
+
+def _replay(data: bytes, answers: Answers, reader: Callable[[BytesIO], Iterable[Line]] = read_session) -> None:
     try:
-        lines = list(read_session(BytesIO(data)))
+        lines = list(reader(BytesIO(data)))
     except NotASessionError as error:
         assert len(str(error)) < 2000, "words without end"
         return

@@ -12,6 +12,8 @@ from engine.config import DEFAULTS
 from engine.configuration.file import ConfigError, load_data
 from engine.failures import failure_of
 from engine.fingerprints import Fingerprinter
+from engine.harnesses.hooks import ADAPTERS
+from engine.harnesses.payloads import read_payload
 from engine.journal_lines import event_of
 from engine.masking import mask, mask_value
 from engine.messages import defang, preview
@@ -19,6 +21,7 @@ from engine.protocol import ProtocolError
 from engine.replay import replay
 from engine.service.frames import Lines, decode_request
 from engine.sessions import NotASessionError, read_session
+from engine.transcripts.recognise import read as read_any
 from engine.urls import find_urls, identify_url
 
 _FINGERPRINTER = Fingerprinter(DEFAULTS)
@@ -102,6 +105,23 @@ def session(data: bytes) -> object:
     try:
         return list(replay(list(read_session(BytesIO(data)))))
     except NotASessionError as error:
+        return error
+
+
+def transcript(data: bytes) -> object:
+    try:
+        return list(replay(list(read_any(BytesIO(data)))))
+    except NotASessionError as error:
+        return error
+
+
+def hook(data: bytes) -> object:
+    """What a harness gave its hook."""
+    harness, _, told = data.partition(b"\n")
+    adapter = ADAPTERS.get(text_of(harness), ADAPTERS["claude-code"])
+    try:
+        return adapter.read(read_payload(told))
+    except ProtocolError as error:
         return error
 
 

@@ -320,6 +320,8 @@ shellTools: [run]
 askTimeout: 30.5
 """
 
+HOOKED = ("claude-code", "codex", "gemini-cli")
+
 
 def commands() -> list[bytes]:
     """Command lines."""
@@ -355,6 +357,11 @@ def sessions() -> list[bytes]:
     """Short sessions."""
     traces = ("\n".join(json.dumps(event) for event in case["events"][:8]) for case in _lines("traces.jsonl"))
     return [SESSION, *(trace.encode() for trace in dict.fromkeys(traces))][:200]
+
+
+def _hook(payload: bytes) -> dict[str, Any]:
+    harness, _, told = payload.partition(b"\n")
+    return {"harness": harness.decode(), "encoding": "hex", "payload": json.loads(told)}
 
 
 def _calls() -> list[tuple[str, Any]]:
@@ -395,8 +402,30 @@ def frames() -> list[bytes]:
         ("agent/start", {"agent": "a", "parent": "b", "harness": "h", "name": "n"}),
         ("agent/end", {"agent": "a"}),
         ("status", {}),
-        ("harness/hook", {"harness": "claude-code", "encoding": "hex", "payload": {"session_id": "s"}}),
+        *(("harness/hook", _hook(one)) for one in payloads()[::5]),
     ]
     lines = [json.dumps({**head, "method": name, "params": params}, separators=(",", ":")) for name, params in requests]
     lines.append(json.dumps({"jsonrpc": "2.0", "method": "turn/start", "params": {"agent": "a"}}))
     return [line.encode() for line in lines]
+
+
+def payloads() -> list[bytes]:
+    """A harness's name on a line, then what it gives its hook."""
+    found = sorted((DATA / "captures").glob("*/*.json"))
+    return [b"%b\n%b" % (file.parent.name.encode(), _payload(file)) for file in found if file.parent.name in HOOKED]
+
+
+def _payload(file: Path) -> bytes:
+    payload = json.loads(file.read_text())
+    if isinstance(payload, dict):
+        payload.pop("transcript_path", None)  # no fuzzer has any business in somebody's files
+    return json.dumps(payload, separators=(",", ":")).encode()
+
+
+def transcripts() -> list[bytes]:
+    """The beginnings of what harnesses write of their sessions, and sessions."""
+    heads: list[bytes] = []
+    for file in sorted((DATA / "transcripts").rglob("*.jsonl*")):
+        lines = file.read_bytes()[:20_000].split(b"\n")
+        heads += [b"\n".join(lines[start : start + 4]) + b"\n" for start in range(0, len(lines), 4)]
+    return [head for head in heads if len(head) < 4000] + sessions()[:20]

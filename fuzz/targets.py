@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from msgspec import Struct
 
 from engine.configuration.yaml import FILE_BYTES
-from fuzz import files, identity, readers, reading, seeds, words
+from fuzz import files, hooks, identity, readers, reading, seeds, words
 
 
 class Target(Struct, frozen=True):
@@ -47,5 +47,7 @@ TARGETS: Mapping[str, Target] = {
         always=0.6,
     ),  # PyYAML takes 15 µs for each value, and is asked to read 20,000 of them at most
     "session": Target(files.session, readers.session, seeds.sessions, seeds.JSON_PIECES),
+    "transcript": Target(files.transcript, readers.transcript, seeds.transcripts, seeds.JSON_PIECES),
+    "hook": Target(hooks.hook, readers.hook, seeds.payloads, seeds.JSON_PIECES),
     "journal": Target(files.journal, readers.event, files.journals, seeds.JSON_PIECES),
 }
