@@ -13,6 +13,8 @@ from engine.verdicts import Advisory, Ask, Hit
 
 IDLE_SECONDS = 6 * 3600.0
 """An agent unheard of for so long is forgotten, unless it waits for the operator."""
+AGENTS_KEPT = 16_384
+"""Beyond so many the one longest unheard of is forgotten: whoever reaches the socket can name agents without end."""
 IN_FLIGHT_KEPT = 1024
 """Allowed calls whose results are awaited, per agent; a harness that never settles forgets its oldest."""
 
@@ -118,10 +120,12 @@ class Agents:
         return list(reversed(found.values()))
 
     def idle(self, now: float) -> list[Agent]:
-        """Agents to forget: unheard of since ``IDLE_SECONDS`` and waiting for nothing. Looks at the oldest only."""
+        """Agents to forget before one more comes: unheard of since ``IDLE_SECONDS`` or too many, and waiting for
+        nothing. Looks at the oldest only."""
         found: list[Agent] = []
+        surplus = len(self._by_id) - AGENTS_KEPT + 1
         for agent in self._by_id.values():
-            if now - agent.last_seen <= IDLE_SECONDS:
+            if now - agent.last_seen <= IDLE_SECONDS and len(found) >= surplus:
                 break
             if not agent.waiting:
                 found.append(agent)

@@ -9,6 +9,7 @@ from collections.abc import Callable
 import msgspec
 import pytest
 
+from engine import agents
 from engine.agents import IDLE_SECONDS
 from engine.breaker import Breaker
 from engine.calls import Call, Result
@@ -317,6 +318,18 @@ def test_the_long_idle_are_forgotten_but_not_while_they_wait(events: list[Event]
     clock.now += IDLE_SECONDS + 1
     run(breaker, 1, agent="new")
     assert {agent.agent for agent in breaker.snapshot().agents} == {"waits", "new"}
+
+
+def test_agents_without_end_take_no_memory_without_end(monkeypatch: pytest.MonkeyPatch, events: list[Event]):
+    monkeypatch.setattr(agents, "AGENTS_KEPT", 8)
+    breaker = Breaker(THREE, attended=True, listener=events.append)
+    at_the_gate(breaker, agent="waits")
+    for number in range(100):
+        run(breaker, 1, agent=f"{number}")
+        run(breaker, 1, f"{number}", agent="busy")
+    known = [agent.agent for agent in breaker.snapshot().agents]
+    assert set(known) == {"waits", "busy", *(f"{number}" for number in range(94, 100))}
+    assert sum(isinstance(event, AgentEnded) and event.reason == "idle" for event in events) == 94
 
 
 def test_revoking_an_exemption_and_lifting_a_refusal_make_the_gate_ask_again(attended: Breaker):
