@@ -296,16 +296,15 @@ class ConsoleApp(App[int]):
 
         if isinstance(self.screen, LeaveScreen):
             return
-        lines = self._leaving()
-        if lines:
-            self.push_screen(LeaveScreen(lines), lambda go: self.exit(0) if go else self.pulse())
+        if self._leaving():
+            self.push_screen(LeaveScreen(self._leaving), lambda go: self.exit(0) if go else self.pulse())
         else:
             self.exit(0)
 
     def _leaving(self) -> tuple[str, ...]:
         """What happens when this console goes; empty when nothing does."""
         live = any(agent.ended_at is None for agent in self.state.agents)
-        waiting = len(self.state.asks)
+        waiting = len(self.asking.prompt.waiting)
         if self.gone or not self.source.leaving or not (waiting or live):
             return ()
         asks = f"{waiting} ask{' is' if waiting == 1 else 's are'} open." if waiting else "No ask is open."

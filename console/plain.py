@@ -121,6 +121,7 @@ class PlainMode:
         self._lines = Lines(answers=not source.observes)
         self._attention = Attention()
         self._printed_at: dict[int, float] = {}
+        self._answered: set[int] = set()
         self._to_leave_answering = False
 
     def greet(self) -> None:
@@ -142,10 +143,16 @@ class PlainMode:
         self.say(*lines.told(events, now))
         printed = self._now()
         self._printed_at = {number: self._printed_at.get(number, printed) for number in lines.asks}
+        self._answered &= lines.asks.keys()
         self._call(now)
 
+    @property
+    def _open(self) -> list[int]:
+        """The asks not answered here; the engine calls one closed a moment after it took the answer."""
+        return [number for number in self._lines.asks if number not in self._answered]
+
     def _call(self, now: float) -> None:
-        asks = [] if self._source.observes else list(self._lines.asks.values())
+        asks = [] if self._source.observes else [self._lines.asks[number] for number in self._open]
         fresh = {(ask.id, ask.opened) for ask in asks} - set(self._attention.rung)
         self._attention, signals = attend(self._attention, asks, now, focused=True, settings=BELL_ONLY)
         if not signals.bell:
@@ -153,7 +160,7 @@ class PlainMode:
         if self._bell:
             self._print.ring()
         if not fresh:
-            open_asks = ", ".join(f"ask {number}" for number in self._lines.asks)
+            open_asks = ", ".join(f"ask {number}" for number in self._open)
             self.say(f"{clock(now)} still waiting for you: {open_asks}")
 
     def input_ended(self) -> None:
@@ -218,10 +225,11 @@ class PlainMode:
             operator.answer(ask.id, answer, note)
         except AskNotOpenError as late:
             return (f"ask {number}: {visible(str(late), TROUBLE_CHARS)}",)
+        self._answered.add(number)
         return (f"{answer}: ask {number}",)
 
     def _no_ask(self, number: int) -> str:
-        open_asks = ", ".join(f"ask {one}" for one in self._lines.asks)
+        open_asks = ", ".join(f"ask {one}" for one in self._open)
         return f"there is no open ask {number}; open: {open_asks}" if open_asks else "no ask is open"
 
     def _take_back(self, number: int, kind: str) -> Iterable[str]:
@@ -235,7 +243,7 @@ class PlainMode:
         return () if act(rule[1], rule[2]) else (f"{kind} {number} is not in force any more",)
 
     def _quit(self, *, anyway: bool) -> Iterable[str]:
-        waiting = len(self._lines.asks)
+        waiting = len(self._open)
         if waiting and not anyway:
             asks = "1 ask is open." if waiting == 1 else f"{waiting} asks are open."
             return (asks, *self._source.leaving, "to leave, type: quit anyway")

@@ -116,6 +116,8 @@ class SceneSource:
         self.observes = observes
         self.operator: Operator | None = None if observes else scene
         self.gone = ""
+        self.silent = False
+        """Events are on their way: none arrives."""
         self.closed = False
 
     def start(self) -> None:
@@ -124,7 +126,7 @@ class SceneSource:
     def drain(self) -> list[Event | Snapshot]:
         if self.gone:
             raise ConnectionError(self.gone)
-        return self.scene.drain()
+        return [] if self.silent else self.scene.drain()
 
     def close(self) -> None:
         self.closed = True

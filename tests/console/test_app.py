@@ -504,6 +504,25 @@ async def test_quitting_says_what_becomes_of_open_asks():
         assert on.scene.answers == []
 
 
+async def test_an_ask_whose_answer_is_under_way_is_not_called_open():
+    async with stage(scenes.asking()) as on:
+        await on.armed()
+        on.source.silent = True
+        await on.press("a", "t")
+        await on.settled()
+        await on.press("q")
+        await on.shows("Quit? No ask is open.")
+
+
+async def test_what_quitting_changes_is_told_as_it_changes():
+    async with stage(scenes.asking()) as on:
+        await on.armed()
+        await on.press("q")
+        await on.shows("Quit? 1 ask is open.")
+        on.scene.answer("ask-1", "rejected")
+        await on.shows("Quit? No ask is open.")
+
+
 async def test_with_nothing_at_stake_it_quits_at_once():
     async with stage(Scene()) as on:
         await on.press("q")

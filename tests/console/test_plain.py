@@ -380,6 +380,16 @@ def test_quitting_with_open_asks_says_what_becomes_of_them() -> None:
     assert desk.mode.left
 
 
+def test_an_ask_that_was_answered_keeps_nobody_from_quitting() -> None:
+    desk = Desk()
+    desk.happened(opened(1), opened(2))
+    desk.now = 10
+    desk.typed("approve 1 this turn")
+    assert desk.typed("quit").startswith("1 ask is open.\n")
+    desk.typed("reject 2")
+    assert desk.typed("quit") == "leaving\n"
+
+
 def test_what_an_encoding_lacks_is_written_as_an_escape() -> None:
     raw = io.BytesIO()
     out = io.TextIOWrapper(raw, encoding="ascii")
