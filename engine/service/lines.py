@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections import deque
 from typing import Any, cast
 
@@ -12,9 +13,24 @@ SLICE = 32
 """Lines served in one go, before the other connections have their turn."""
 WRITE_HIGH_WATER = 256 * 1024
 """Bytes a peer may leave unread before it is no longer read from."""
+READ_BYTES = 256 * 1024
+"""Bytes read in one go."""
 
 
-class LineProtocol(asyncio.Protocol):
+class _Buffer(threading.local):
+    """What all connections of a loop read into: each is done with it before the next one reads.
+
+    Without it asyncio asks the system for this much memory at every read, and gives it back.
+    """
+
+    def __init__(self) -> None:
+        self.view = memoryview(bytearray(READ_BYTES))
+
+
+_buffer = _Buffer()
+
+
+class LineProtocol(asyncio.BufferedProtocol):
     """Reads lines and writes lines.
 
     A peer that does not read its answers is not read from any more, so what it costs is what it had sent by
@@ -24,6 +40,7 @@ class LineProtocol(asyncio.Protocol):
 
     def __init__(self) -> None:
         self._transport: asyncio.Transport | None = None
+        self._buffer = memoryview(b"")
         self._lines = Lines()
         self._todo: deque[bytes | Overlong] = deque()
         self._out: list[bytes] = []
@@ -95,6 +112,7 @@ class LineProtocol(asyncio.Protocol):
     # -- asyncio's side ---------------------------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._buffer = _buffer.view
         self._transport = cast("asyncio.Transport", transport)
         self._transport.set_write_buffer_limits(high=WRITE_HIGH_WATER)
         if not self.opened():
@@ -102,9 +120,12 @@ class LineProtocol(asyncio.Protocol):
             self._is_gone = True
             self._transport.abort()
 
-    def data_received(self, data: bytes) -> None:
+    def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002 - asyncio's signature
+        return self._buffer
+
+    def buffer_updated(self, nbytes: int) -> None:
         if not self._ended:
-            self._todo.extend(self._lines.feed(data))
+            self._todo.extend(self._lines.feed(bytes(self._buffer[:nbytes])))
             if not self._scheduled:
                 self._serve()
 
