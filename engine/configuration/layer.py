@@ -10,10 +10,11 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
+from engine.configuration.places import Mark
 from engine.configuration.report import PROBLEMS_KEPT, Found, Report, dotted, printable, shown
 from engine.configuration.report import Path as KeyPath
 from engine.configuration.rules import TRUSTED_PROJECTS, read_settings
-from engine.configuration.yaml import FILE_BYTES, Document, Mark, Repeated, YamlError, compose
+from engine.configuration.yaml import FILE_BYTES, Document, Repeated, YamlError, compose
 
 TABLES = ("ignoreArgs", "hostAliases", "limits")
 """The settings that merge one level deep; every other replaces."""

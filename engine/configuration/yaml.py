@@ -10,12 +10,12 @@ The text may be an agent's work: its size, depth and the nodes its aliases stand
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from typing import Any
 
 import yaml
 from msgspec import Struct
 
+from engine.configuration.places import Mark, Places, in_words
 from engine.configuration.report import Path, printable
 
 FILE_BYTES = 256 * 1024
@@ -36,47 +36,14 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 _UNSEEN_LINE_END = re.compile("[\x85\u2028\u2029]")
 """Line ends to PyYAML and to no editor: behind one, a comment could set a limit that nobody sees."""
 
+_QUICK_LOADER: Any = getattr(yaml, "CSafeLoader", None)
+"""PyYAML's binding of libyaml, twenty times as fast; a PyYAML that was built without it has none."""
+_READ_OTHERWISE = re.compile(r"[\t\ufeff|>?]|:\s*+[\]},]|:\s++#")
+"""What libyaml and PyYAML's own parser may read differently: tabs, byte order marks, heads of block texts, ``?``, and
+where an empty value in brackets stands."""
+
 _TAG = "tag:yaml.org,2002:"
 _NO_TAGS = "Tags (!name) are not read here. Does a text that begins with ! need quotes?"
-
-_WORDS: tuple[tuple[str, str], ...] = (
-    (r"found character '\\t' that cannot start", "There is a tab where the line is indented: YAML allows only spaces."),
-    (
-        r"mapping values are not allowed",
-        "There is a colon where no key can be. Is the line indented more than the one "
-        "above, or does a text with a colon need quotes?",
-    ),
-    (r"could not find expected ':'", "There is text that is neither a key with a colon nor an item of a list."),
-    (r"found character .[@`%].", "A text that begins with @, ` or % needs quotes."),
-    (r"expected alphabetic or numeric character", "A text that begins with * or & needs quotes, so: '*'."),
-    (
-        r"expected <block end>, but found '(?:<block mapping start>|<scalar>|\?)'",
-        "This is indented differently from the lines it belongs with, or a quote is closed too early.",
-    ),
-    (
-        r"expected <block end>, but found '-'",
-        "There is an item of a list where none belongs: is it indented like its neighbours?",
-    ),
-    (r"expected <block end>", "This is indented differently from the lines it belongs with, or a bracket is too many."),
-    (r"expected ',' or '\]'", "A list in brackets is not closed, or a comma is missing."),
-    (r"expected ',' or '\}'", "A mapping in braces is not closed, or a comma is missing."),
-    (r"unexpected end of stream|found unexpected document separator", "A text in quotes is not closed."),
-    (
-        r"unknown escape character|expected escape sequence",
-        "There is an unknown \\ escape in a text in double quotes. In single quotes \\ means itself.",
-    ),
-    (r"sequence entries are not allowed", "An item of a list cannot stand on its key's line: begin a new one."),
-    (r"expected the node content", "A value is missing here, or a comma or bracket needs quotes."),
-    (r"special characters are not allowed", "There is a character that no YAML file may contain."),
-)
-"""What PyYAML says, and what that means to a person. The first that matches is used."""
-
-
-class Mark(Struct, frozen=True):
-    """A place in a file, both from 1."""
-
-    line: int
-    column: int
 
 
 class YamlError(Exception):
@@ -116,30 +83,44 @@ class _Open(Struct):
 
 def compose(text: str) -> Document:
     """Put a YAML text together as plain values; no text at all is null. Raises YamlError."""
-    composer = _Composer(text)
     if unseen := _UNSEEN_LINE_END.search(text):
         number = f"U+{ord(unseen[0]):04X}"
-        raise YamlError(f"There is an unseen line end ({number}): delete it.", composer.places.mark(unseen.start()))
+        raise YamlError(f"There is an unseen line end ({number}): delete it.", Places(text).mark(unseen.start()))
+    return _quickly(text) or _carefully(text)
+
+
+def _quickly(text: str) -> Document | None:
+    """The document by way of libyaml; None when only PyYAML's own parser shall say what this is, or what is wrong."""
+    if _QUICK_LOADER is None or _READ_OTHERWISE.search(text):
+        return None
+    composer = _Composer(text)
+    try:
+        for event in yaml.parse(text, Loader=_QUICK_LOADER):
+            composer.take(event)
+    except (yaml.YAMLError, ValueError, OverflowError):
+        return None
+    return composer.document()
+
+
+def _carefully(text: str) -> Document:
+    composer = _Composer(text)
     try:
         for event in yaml.parse(text, Loader=yaml.SafeLoader):
             composer.take(event)
     except yaml.reader.ReaderError as error:
-        raise YamlError(_in_words(error.reason), composer.places.mark(error.position)) from error
+        raise YamlError(in_words(error.reason), composer.places.mark(error.position)) from error
     except yaml.MarkedYAMLError as error:
         raise YamlError(*composer.places.explain(error)) from error
-    except (
-        ValueError,
-        OverflowError,
-    ) as error:  # PyYAML turns the digits of an escape or a directive into a number unchecked
+    except (ValueError, OverflowError) as error:  # PyYAML turns the digits of an escape into a number unchecked
         raise YamlError("There is a number in an escape or a directive that is out of range.", None) from error
-    return Document(composer.root, composer.keys, composer.values, tuple(composer.repeated))
+    return composer.document()
 
 
 class _Composer:
-    """Takes the parser's events in order. ``root`` is the value when all were taken."""
+    """Takes the parser's events in order."""
 
     def __init__(self, text: str) -> None:
-        self.places = _Places(text)
+        self.places = Places(text)
         self.root: Any = None
         self.keys: dict[Path, Mark] = {}
         self.values: dict[Path, Mark] = {}
@@ -148,6 +129,10 @@ class _Composer:
         self._anchors: dict[str, tuple[Any, int]] = {}
         self._nodes = 0
         self._documents = 0
+
+    def document(self) -> Document:
+        """What was put together, when all events were taken."""
+        return Document(self.root, self.keys, self.values, tuple(self.repeated))
 
     def take(self, event: yaml.Event) -> None:
         match event:
@@ -262,32 +247,6 @@ class _Composer:
 
     def _error(self, text: str, event: yaml.Event) -> YamlError:
         return YamlError(text, self._mark(event))
-
-
-class _Places:
-    """Lines and columns of a text, by offset; a lone carriage return ends a line, as in PyYAML."""
-
-    def __init__(self, text: str) -> None:
-        self._starts = [0, *(found.end() for found in re.finditer(r"\r\n|\r|\n", text))]
-
-    def mark(self, index: int) -> Mark:
-        line = bisect_right(self._starts, index)
-        return Mark(line, index - self._starts[line - 1] + 1)
-
-    def explain(self, error: yaml.MarkedYAMLError) -> tuple[str, Mark | None]:
-        """What is wrong in a person's words, and where."""
-        text = _in_words(f"{error.context or 'it'}: {error.problem or 'not readable'}")
-        begun = self.mark(error.context_mark.index) if error.context_mark else None
-        found = self.mark(error.problem_mark.index) if error.problem_mark else None
-        if begun and found and begun.line != found.line:
-            text += f" It belongs to what begins in line {begun.line}."
-        return text, found or begun
-
-
-def _in_words(said: str) -> str:
-    return next(
-        (words for pattern, words in _WORDS if re.search(pattern, said)), f"This is no YAML: {printable(said)}."
-    )
 
 
 def resolve(text: str) -> Any:

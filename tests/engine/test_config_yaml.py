@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.configuration.yaml import FILE_BYTES, Mark, YamlError, compose
+from engine.configuration.places import Mark
+from engine.configuration.yaml import FILE_BYTES, YamlError, compose
 
 
 def complaint(text: str) -> tuple[str, Mark | None]:
@@ -155,6 +156,46 @@ def test_no_text_raises_anything_else(text: str):
 
 
 letters = st.text(st.characters(max_codepoint=0xFFFF, exclude_categories=["Cs"]), max_size=6)
+PIECES = [
+    *(
+        "a",
+        "é",
+        "😀",
+        "1e3",
+        "limits:\n",
+        "  exact: 12\n",
+        "b: ",
+        "- ",
+        ": ",
+        ":",
+        "-",
+        ",",
+        " ",
+        "[",
+        "]",
+        "{",
+        "}",
+        "[ ]",
+    ),
+    *("\n", "\n  ", "\n    ", "\r\n", "\r", "#", "# x", "'", '"', "&a ", "*a", "!t ", "---\n", "...\n", "%YAML 1.1\n"),
+    *("[ ]", "@", "`", "~", "\\n", "\\x41", "<<: ", "|", ">", "?", "\t", "\ufeff"),
+]
+
+
+@given(st.lists(st.sampled_from(PIECES), max_size=20).map("".join))
+def test_libyaml_or_not_makes_no_difference(text: str):
+    def read() -> object:
+        try:
+            return compose(text)
+        except YamlError as error:
+            return str(error), error.mark
+
+    quickly = read()
+    with pytest.MonkeyPatch.context() as without:
+        without.setattr("engine.configuration.yaml._QUICK_LOADER", None)
+        assert read() == quickly
+
+
 plain = st.recursive(
     st.none() | st.booleans() | st.integers(-(10**17), 10**17) | st.floats(-1e9, 1e9) | letters,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(letters, inner, max_size=3),
