@@ -44,7 +44,7 @@ class Server:
         self._started = time.time()
         self._info = ServerInfo(SERVER_NAME, _version(), os.getpid())
         self._hook = hook
-        self._connections: set[LineProtocol] = set()
+        self._connections: dict[LineProtocol, None] = {}
         self._all_left = asyncio.Event()
         self._all_left.set()
         self._servers: list[asyncio.Server] = []
@@ -95,16 +95,27 @@ class Server:
         if not _is_own_peer(connection):
             self._desk.report("warning", "Another user's process connected to the engine and was turned away.")
             return False
-        self._connections.add(connection)
+        self._connections[connection] = None
         self._all_left.clear()
         return True
 
     def _admit_operator(self, connection: OperatorConnection) -> bool:
-        strangers = sum(isinstance(one, OperatorConnection) and not one.introduced for one in self._connections)
-        return strangers < STRANGERS_KEPT and self._admit(connection)
+        """Room for one more is made by hanging up on the stranger that has been silent longest.
+
+        An operator proves itself in milliseconds; one who only keeps the others out shall not. Those who guessed wrong
+        keep their places until they are told so, and with that guessing stays slow.
+        """
+        strangers = [one for one in self._connections if isinstance(one, OperatorConnection) and not one.introduced]
+        if len(strangers) >= STRANGERS_KEPT:
+            silent = next((one for one in strangers if not one.guessed_wrong), None)
+            if silent is None:
+                return False
+            self._left(silent)
+            silent.abort()
+        return self._admit(connection)
 
     def _left(self, connection: LineProtocol) -> None:
-        self._connections.discard(connection)
+        self._connections.pop(connection, None)
         if not self._connections:
             self._all_left.set()
 

@@ -10,6 +10,8 @@ from engine.events import AskClosed
 from engine.verdicts import Ask, Outcome
 
 CLOSED_KEPT = 1024
+LOOK_SECONDS = 5.0
+"""How often at least the clock is looked at: the loop's own time stands still while a machine is suspended."""
 
 _ENDED: dict[Outcome, str] = {
     "approved": "it was already approved",
@@ -32,8 +34,20 @@ class AskTimes:
     def opened(self, ask: Ask) -> None:
         """Start an ask's time. Needs the running loop."""
         if ask.deadline is not None:
-            left = max(0.0, ask.deadline - self._clock())
-            self._timers[ask.id] = asyncio.get_running_loop().call_later(left, self._time_out, ask.id)
+            ends = asyncio.get_running_loop().time() + ask.deadline - self._clock()
+            self._wait(ask.id, ask.deadline, ends)
+
+    def _wait(self, ask_id: str, deadline: float, ends: float) -> None:
+        """Until the clock or the loop's time says so: either may be set back or stand still."""
+        loop = asyncio.get_running_loop()
+        left = min(deadline - self._clock(), ends - loop.time(), LOOK_SECONDS)
+        self._timers[ask_id] = loop.call_later(max(0.0, left), self._look, ask_id, deadline, ends)
+
+    def _look(self, ask_id: str, deadline: float, ends: float) -> None:
+        if self._clock() >= deadline or asyncio.get_running_loop().time() >= ends:
+            self._time_out(ask_id)
+        else:
+            self._wait(ask_id, deadline, ends)
 
     def closed(self, event: AskClosed) -> None:
         """Stop an ask's time, and remember how it ended."""

@@ -61,6 +61,7 @@ class OperatorConnection(RequestProtocol):
         super().__init__()
         self._service = service
         self._desk = service.desk
+        self.guessed_wrong = False
         self._nonces: tuple[str, str] | None = None
         self._seals: Seals | None = None
         self._feeds: dict[int, BoundedFeed] = {}
@@ -131,6 +132,7 @@ class OperatorConnection(RequestProtocol):
             self._seals = self._service.door.enter(*self._nonces, asked.proof)
         except ProtocolError as error:
             error.request = request.id
+            self.guessed_wrong = True
             self.hold()
             asyncio.get_running_loop().call_later(REFUSED_SECONDS, self._turn_away, encode_error(error))
             return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
 import sys
 import threading
@@ -13,9 +14,10 @@ import pytest
 from msgspec import structs
 
 from engine.config import DEFAULTS
-from engine.events import Event, Notice
+from engine.events import AskClosed, Event, Notice
 from engine.host import Host
 from engine.operator import AskNotOpenError, Operator
+from engine.service.asks import AskTimes
 from engine.verdicts import Ask
 from tests.engine.sockets import ROOT, Wire, gate_open, hosted, until
 
@@ -166,6 +168,45 @@ def test_an_ask_times_out() -> None:
         assert [event.outcome for event in closed] == ["timed_out"]
         with pytest.raises(AskNotOpenError, match="nobody answered in time"):
             scene.operator.answer(closed[0].id, "approved")
+
+
+class Wall:
+    """A clock that is set by hand, and asks that are timed by it."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+        self.timed_out = asyncio.Event()
+        self.times = AskTimes(lambda: self.now, lambda _: self.timed_out.set())
+
+    def open_ask(self, seconds: float) -> None:
+        self.times.opened(Ask("ask-1", "a", "c", "bash", (), (), self.now, self.now + seconds))
+
+
+async def test_the_time_a_machine_was_suspended_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("engine.service.asks.LOOK_SECONDS", 0.01)
+    wall = Wall()
+    wall.open_ask(300)
+    wall.now += 301
+    async with asyncio.timeout(10):
+        await wall.timed_out.wait()
+
+
+async def test_a_clock_that_is_set_back_keeps_no_agent_waiting() -> None:
+    wall = Wall()
+    wall.open_ask(0.05)
+    wall.now -= 3600
+    async with asyncio.timeout(10):
+        await wall.timed_out.wait()
+
+
+async def test_no_ask_ends_before_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("engine.service.asks.LOOK_SECONDS", 0.001)
+    wall = Wall()
+    wall.open_ask(300)
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.1):
+            await wall.timed_out.wait()
+    wall.times.closed(AskClosed(wall.now, "ask-1", "a", "approved", 0))
 
 
 @pytest.mark.parametrize(

@@ -139,11 +139,22 @@ def test_the_engines_own_proof_sent_back_proves_nothing(attacked: Attacked) -> N
     assert not attacked.host.call(lambda desk: desk.breaker.attended)
 
 
-def test_strangers_are_few(attacked: Attacked) -> None:
+def test_strangers_are_few_and_keep_no_operator_out(attacked: Attacked) -> None:
+    with contextlib.ExitStack() as strangers:
+        silent = [strangers.enter_context(Wire(attacked.operators)) for _ in range(STRANGERS_KEPT)]
+        for wire in silent:
+            assert wire.ask("operator/hello", protocol=1, nonce=new_nonce())["result"]
+        attacked.attach().close()
+        assert silent[0].hung_up()
+        assert silent[-1].ask("operator/hello", protocol=1, nonce=new_nonce())["error"]
+
+
+def test_those_who_guess_are_few(attacked: Attacked) -> None:
     with contextlib.ExitStack() as strangers:
         for _ in range(STRANGERS_KEPT):
             wire = strangers.enter_context(Wire(attacked.operators))
             assert wire.ask("operator/hello", protocol=1, nonce=new_nonce())["result"]
+            wire.send("operator/attach", proof="0" * 64)
         with Wire(attacked.operators) as one_more:
             assert one_more.hung_up()
     until(lambda: _attaches(attacked))
