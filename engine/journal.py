@@ -105,10 +105,7 @@ class Journal:
 
     def _write(self, line: bytes, now: float) -> None:
         handle = self._handle
-        if handle is not None and (self._is_full(len(line)) or self._is_gone(handle, now)):
-            self.close()
-            handle = None
-        if handle is None:
+        if handle is None or self._is_full(len(line)) or self._is_gone(handle, now):
             handle = self._begin_part(now)
         self._append(handle, line)
 
@@ -135,14 +132,16 @@ class Journal:
         return os.fstat(handle).st_nlink == 0
 
     def _begin_part(self, now: float) -> int:
-        """Open the next part, its checkpoint first."""
+        """Open the next part, its checkpoint first; let go of the former only then, for by it others know we live."""
         self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         part = self._part = self._next_part(now)
         checkpoint = encode_checkpoint(self._checkpoint())
         self._size, self._room = 0, max(self._limits.part_bytes, 2 * len(checkpoint))
         _write_file(part.checkpoint, checkpoint)
-        handle = self._handle = os.open(part.events, _FLAGS | os.O_APPEND, 0o600)
+        handle = os.open(part.events, _FLAGS | os.O_APPEND, 0o600)
         lock(handle)
+        self.close()
+        self._handle = handle
         self._looked_at = now
         limits = self._limits
         prune(part, keep_seconds=limits.keep_seconds, keep_bytes=limits.keep_bytes - limits.part_bytes)

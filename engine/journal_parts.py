@@ -99,10 +99,21 @@ def lock(handle: int) -> None:
 
 
 def finished_runs(parts: Sequence[Part]) -> list[Part]:
-    """Those of ``parts`` whose run is over: nobody holds the last of its files."""
-    last = {part.run: part for part in parts}
-    living = {run for run, part in last.items() if _is_locked(part.events)}
+    """Those of ``parts``, which are sorted, whose run is over."""
+    runs: dict[tuple[str, int], list[Part]] = {}
+    for part in parts:
+        runs.setdefault(part.run, []).append(part)
+    living = {run for run, own in runs.items() if _lives(own)}
     return [part for part in parts if part.run not in living]
+
+
+def _lives(parts: Sequence[Part]) -> bool:
+    """Whether somebody writes to a run of which these parts were found.
+
+    A run lets go of a part only when it holds the next, so the older is looked at first, and of one that has gone on
+    since the parts were listed, there is a further one.
+    """
+    return any(_is_locked(part.events) for part in parts[-2:]) or parts[-1].following.checkpoint.exists()
 
 
 def prune(current: Part, *, keep_seconds: float, keep_bytes: int) -> None:

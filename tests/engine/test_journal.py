@@ -333,6 +333,28 @@ def test_a_living_run_is_neither_recovered_from_nor_deleted(make: Callable[..., 
     assert finished_runs(parts) == parts
 
 
+def test_a_run_lives_while_it_goes_on_to_its_next_part(
+    make: Callable[..., Journal], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    directory = tmp_path / "journal"
+    living = make(limits=Limits(part_bytes=500, keep_bytes=100_000))
+    over: list[object] = []
+
+    def look_then_lock(handle: int) -> None:
+        if len(parts_in(directory)) > 1:
+            over.append(finished_runs(parts_in(directory)))
+        lock(handle)
+
+    living(notice(0))
+    seen_before = parts_in(directory)
+    monkeypatch.setattr("engine.journal.lock", look_then_lock)
+    for number in range(1, 50):
+        living(notice(number))
+        over += (finished_runs(parts_in(directory)), finished_runs(seen_before))
+    assert len(parts_in(directory)) > 3
+    assert over == [[]] * len(over)
+
+
 def test_one_who_looks_whether_a_run_lives_does_not_keep_it_from_saying_so(
     make: Callable[..., Journal], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
