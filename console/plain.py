@@ -127,7 +127,7 @@ class PlainMode:
     def greet(self) -> None:
         """Say what this is."""
         about = "only watching" if self._source.observes else "type help for what can be typed"
-        self.say(f"breaker, line mode, at {visible(self._source.name)}; {about}")
+        self.say(f"breaker, line mode: {visible(self._source.name)}; {about}")
 
     def say(self, *lines: str) -> None:
         """Print lines of our own, which must be safe."""

@@ -59,20 +59,38 @@ def connect(path: Path, token: str) -> RemoteOperator:
     Raises ConnectionError when there is none, and AttachError when it does not accept the token, or cannot prove
     that it knows it; then nothing was said to it that it could use.
     """
-    connected = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    connected.settimeout(ANSWER_SECONDS)
+    connected = _connect(path)
     try:
         try:
-            connected.connect(str(path))
             return RemoteOperator(_introduce(_Wire(connected), token))
         except (OSError, EOFError) as error:
-            why = error.strerror if isinstance(error, OSError) and error.strerror else error
-            raise ConnectionError(f"No engine takes operators at {path}: {why}.") from error
+            raise _nobody_at(path, error) from error
         except (SealBrokenError, msgspec.MsgspecError, RecursionError) as error:
             raise AttachError(f"What stands at {path} does not speak as an engine does: {error}.") from error
     except BaseException:
         connected.close()
         raise
+
+
+def reach(path: Path) -> None:
+    """Make sure that something takes connections at ``path``, before anybody is asked for a token. ConnectionError."""
+    _connect(path).close()
+
+
+def _connect(path: Path) -> socket.socket:
+    connected = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    connected.settimeout(ANSWER_SECONDS)
+    try:
+        connected.connect(str(path))
+    except OSError as error:
+        connected.close()
+        raise _nobody_at(path, error) from error
+    return connected
+
+
+def _nobody_at(path: Path, error: Exception) -> ConnectionError:
+    why = error.strerror if isinstance(error, OSError) and error.strerror else error
+    return ConnectionError(f"No engine takes operators at {path}: {why}. Is breaker serve running?")
 
 
 class RemoteOperator:

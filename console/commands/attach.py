@@ -33,16 +33,18 @@ def attach(path: Path | None, **look: Any) -> None:
     Asks for the token that the engine printed on its own terminal; it is not shown while it is typed, and is never
     taken from the command line, where others could read it. Exits with 2 when it is not let in.
     """
-    from engine.operator_client import AttachError, connect  # noqa: PLC0415 - as above
+    from engine.operator_client import AttachError, connect, reach  # noqa: PLC0415 - as above
     from engine.paths import PathError, operator_socket_path, socket_path  # noqa: PLC0415 - as above
     from engine.service.hardening import keep_out  # noqa: PLC0415 - breaker --help needs none of it
 
     keep_out()
     try:
-        where = operator_socket_path((path or socket_path()).absolute())
+        agents = (path or socket_path()).absolute()
+        where = operator_socket_path(agents)
+        reach(where)
         token = click.prompt("Token", hide_input=True, err=True)
         operator = connect(where, token.strip())
     except (AttachError, ConnectionError, PathError) as error:
         say(error)
         sys.exit(UNUSABLE)
-    sys.exit(show(AttachSource(operator, f"attached to {where.name}"), Look(**look)))
+    sys.exit(show(AttachSource(operator, f"attached to {agents.name}"), Look(**look)))

@@ -294,6 +294,13 @@ def test_attaching_takes_the_token_and_answers(place: Path, served: tuple[Termin
         assert open_asks(agent) == 0
 
 
+def test_nobody_is_asked_for_a_token_that_nobody_takes() -> None:
+    with breaker("attach") as terminal:
+        assert terminal.wait_for_exit() == 2
+        assert "No engine takes operators at" in terminal.screen()
+        assert "Token" not in terminal.screen()
+
+
 def test_a_wrong_token_is_not_let_in(served: tuple[Terminal, str]) -> None:
     with breaker("attach") as terminal:
         terminal.wait_for("Token:")
