@@ -15,42 +15,33 @@ import multiprocessing
 import shutil
 import socket
 import statistics
+import subprocess
+import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from multiprocessing.synchronize import Event
 from pathlib import Path
-from typing import cast
 
-from benchmarks.findings import Findings, Table, grid, over_rounds
+from benchmarks.findings import Findings, Row, Table, grid, over_rounds
 from benchmarks.inside import steps
 from engine import host
+from engine.client import BreakerUnreachableWarning, Client
 
 FRAME_BYTES = 2048
 CALLS, ROUNDS = 1000, 9
 WARM_UP = 500
 TARGET = 2.0
+"""Of the engine over an echo on the same loop."""
+TARGET_OF_ASYNCIO = 3.0
+"""Of the engine as it is installed, over an echo on asyncio's loop."""
+KINDS = {"bash": "command", "write": "file tool's call"}
+ALONE_SECONDS = 0.1
+"""How long a client may take to answer when there is no engine."""
+ALONE_ROUNDS = 50
 HEADINGS = ("server", "p50", "p99", "over its echo")
-
-
-def echo(path: str, fast: bool, ready: Event, stop: Event) -> None:
-    """A bare echo of what comes: the floor for any server on this loop."""
-
-    class Echo(asyncio.Protocol):
-        def connection_made(self, transport: asyncio.BaseTransport) -> None:
-            self.write = cast("asyncio.Transport", transport).write
-
-        def data_received(self, data: bytes) -> None:
-            self.write(data)
-
-    async def serve() -> None:
-        server = await asyncio.get_running_loop().create_unix_server(Echo, path)
-        ready.set()
-        await asyncio.to_thread(stop.wait)
-        server.close()
-
-    with asyncio.Runner(loop_factory=host.fast_loop() if fast else None) as runner:
-        runner.run(serve())
 
 
 def engine(path: str, fast: bool, ready: Event, stop: Event, journal: Path | None = None) -> None:
@@ -67,13 +58,32 @@ def recorded(path: str, fast: bool, ready: Event, stop: Event) -> None:
     engine(path, fast, ready, stop, Path(path).parent / "journal")
 
 
-SERVERS: dict[str, tuple[Callable[..., None], bool]] = {
-    "asyncio echo": (echo, False),
-    "asyncio engine": (engine, False),
-    "uvloop echo": (echo, True),
-    "uvloop engine": (engine, True),
-    "uvloop, journal": (recorded, True),
-}
+SERVERS = ("asyncio echo", "asyncio engine", "uvloop echo", "uvloop engine", "uvloop, journal")
+ECHO = Path(__file__).with_name("echo.py")
+
+
+@contextmanager
+def serving(name: str, path: str) -> Iterator[None]:
+    """A server of ``SERVERS`` in a process of its own."""
+    if name.endswith("echo"):
+        command = [sys.executable, "-I", str(ECHO), path, name.split(maxsplit=1)[0]]
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+            assert process.stdout
+            process.stdout.readline()
+            yield
+            process.communicate()
+        return
+    context = multiprocessing.get_context("spawn")
+    ready, stop = context.Event(), context.Event()
+    serve = recorded if name.endswith("journal") else engine
+    engines = context.Process(target=serve, args=(path, name.startswith("uvloop"), ready, stop))
+    engines.start()
+    while not ready.wait(0.1):
+        if not engines.is_alive():
+            raise SystemExit(f"the {name} server did not start")
+    yield
+    stop.set()
+    engines.join()
 
 
 def frames(first: int, count: int, tool: str = "bash") -> Iterator[bytes]:
@@ -95,19 +105,13 @@ class Measured:
         self.name = name
         self.seconds: list[float] = []
         self.medians: list[float] = []
-        context = multiprocessing.get_context("spawn")
-        ready, self._stop = context.Event(), context.Event()
+        self._open = ExitStack()
         path = str(directory / f"{name.replace(' ', '-')}.sock")
-        serve, fast = SERVERS[name]
-        self._process = context.Process(target=serve, args=(path, fast, ready, self._stop))
-        self._process.start()
-        while not ready.wait(0.1):
-            if not self._process.is_alive():
-                raise SystemExit(f"the {name} server did not start")
-        self._socket = socket.socket(socket.AF_UNIX)
+        self._open.enter_context(serving(name, path))
+        self._socket = self._open.enter_context(socket.socket(socket.AF_UNIX))
         self._socket.connect(path)
-        self._reader = self._socket.makefile("rb")
-        if serve is not echo:
+        self._reader = self._open.enter_context(self._socket.makefile("rb"))
+        if not name.endswith("echo"):
             hello = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"protocol": 1, "agent": {"id": "a"}}}
             self.trip(json.dumps(hello).encode() + b"\n")
 
@@ -129,9 +133,7 @@ class Measured:
         return [own / least for own, least in zip(self.medians, floor.medians, strict=True)]
 
     def close(self) -> None:
-        self._socket.close()
-        self._stop.set()
-        self._process.join()
+        self._open.close()
 
 
 def measure(calls: int, rounds: int, tool: str = "bash") -> list[Measured]:
@@ -158,20 +160,52 @@ def measure(calls: int, rounds: int, tool: str = "bash") -> list[Measured]:
 
 def findings() -> Findings:
     """The round trip over its echo, on either loop, round by round."""
-    measured = measure(CALLS, ROUNDS)
-    by_name = {one.name: one for one in measured}
-    rows = [
-        over_rounds(
-            f"round trip p50 over a bare echo, {loop}",
-            by_name[f"{loop} engine"].over(by_name[f"{loop} echo"]),
-            target=TARGET,
-        )
-        for loop in ("uvloop", "asyncio")
-    ]
-    with_journal = by_name["uvloop, journal"].over(by_name["uvloop echo"])
-    rows.append(over_rounds("the same with a journal being written, uvloop", with_journal))
-    table = Table(f"Round trips of {FRAME_BYTES} bytes, µs", HEADINGS, tuple(summary(measured)))
-    return Findings(tuple(rows), (table, steps(list(frames(0, 3 * CALLS)))))
+    rows: list[Row] = []
+    tables: list[Table] = []
+    for tool, kind in KINDS.items():
+        measured = measure(CALLS, ROUNDS, tool)
+        rows += _rows(kind, {one.name: one for one in measured})
+        tables.append(Table(f"Round trips of {FRAME_BYTES} bytes, a {kind}, µs", HEADINGS, tuple(summary(measured))))
+    rows.append(alone())
+    return Findings(tuple(rows), (*tables, steps(list(frames(0, 3 * CALLS)))))
+
+
+def _rows(kind: str, measured: Mapping[str, Measured]) -> Iterator[Row]:
+    echo, fast_echo = measured["asyncio echo"], measured["uvloop echo"]
+    of = f"round trip p50 of a {FRAME_BYTES // 1024} KB {kind} over a bare echo"
+    yield over_rounds(f"{of}, uvloop", measured["uvloop engine"].over(fast_echo), target=TARGET)
+    yield over_rounds(f"{of}, asyncio", measured["asyncio engine"].over(echo), target=TARGET)
+    yield over_rounds(f"{of}, uvloop over asyncio", measured["uvloop engine"].over(echo), target=TARGET_OF_ASYNCIO)
+    yield over_rounds(f"{of}, uvloop, writing a journal", measured["uvloop, journal"].over(fast_echo))
+
+
+def alone() -> Row:
+    """How long a client without an engine takes to answer, the slowest of all times: never there, gone, killed."""
+    directory = Path(tempfile.mkdtemp(prefix="rtb-", dir="/tmp"))
+    times: list[float] = []
+    try:
+        stale = directory / "stale.sock"
+        with socket.socket(socket.AF_UNIX) as left_behind:
+            left_behind.bind(str(stale))
+        for path in (directory / "missing.sock", stale):
+            times += [_answer_without_engine(Client("a", socket=path)) for _ in range(ALONE_ROUNDS)]
+        with host.Host(socket=directory / "gone.sock", journal=None):
+            client = Client("a", socket=directory / "gone.sock")
+            client.decide("c0", "bash", {"command": "ls"})
+        times += [_answer_without_engine(client) for _ in range(ALONE_ROUNDS)]
+    finally:
+        shutil.rmtree(directory)
+    return Row(what="a client without an engine, its slowest answer", value=max(times), unit="s", target=ALONE_SECONDS)
+
+
+def _answer_without_engine(client: Client) -> float:
+    began = time.perf_counter()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", BreakerUnreachableWarning)
+        verdict = client.decide("c1", "bash", {"command": "ls"})
+    spent = time.perf_counter() - began
+    assert verdict.decision == "allow"
+    return spent
 
 
 def summary(measured: list[Measured]) -> list[tuple[str, ...]]:
