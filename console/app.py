@@ -95,7 +95,11 @@ class ConsoleApp(App[int]):
         for theme in THEMES:
             self.register_theme(theme)
         self.theme = TERMINAL.name if self.no_color else self.options.theme
-        self.main = MainScreen(self.state)
+        self.main = self.make_main()
+
+    def make_main(self) -> MainScreen:
+        """The screen one lives on."""
+        return MainScreen(self.state)
 
     def get_default_screen(self) -> Screen[None]:
         return self.main
@@ -118,7 +122,6 @@ class ConsoleApp(App[int]):
             return
         self._take_in()
         now = self.clock()
-        self.state.agents.prune(now)
         facts = self._facts()
         self.main.show(facts, now)
         self.asking.show()
@@ -139,6 +142,7 @@ class ConsoleApp(App[int]):
             self.was_live = True
             reduce(self.state, batch)
             self.asking.happened(batch)
+        self.state.agents.prune(self.clock())
         if self._pending:
             self.set_timer(0.01, self._take_in)
 

@@ -7,13 +7,16 @@ import os
 import signal
 import sys
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 from msgspec import Struct
 
 from console.sources import Source
 from console.text import visible
+
+if TYPE_CHECKING:
+    from console.app import ConsoleApp, Options
 
 UNUSABLE = 2
 """Exit code when there is nothing to show."""
@@ -58,9 +61,12 @@ def look_options(command: Command) -> Command:
     return command
 
 
-def show(source: Source, look: Look) -> int:
-    """Show a source until the operator leaves or it is gone, and close it. Returns the exit code."""
-    if look.plain or not _has_screen():
+def show(source: Source, look: Look, make: Callable[[Options], ConsoleApp] | None = None) -> int:
+    """Show a source until the operator leaves or it is gone, and close it. Returns the exit code.
+
+    ``make`` makes the application, where it is not the usual one; it is called only when there is a screen.
+    """
+    if look.plain or not has_screen():
         from console.plain import run_plain  # noqa: PLC0415 - either this or the screen is needed, never both
 
         return run_plain(source, sys.stdout, sys.stdin, bell=look.bell)
@@ -70,7 +76,8 @@ def show(source: Source, look: Look) -> int:
     from console.attention import Settings  # noqa: PLC0415 - as above
     from console.themes import SHORT  # noqa: PLC0415 - as above
 
-    app = ConsoleApp(source, Options(SHORT[look.theme], Settings(look.bell, look.title, look.notify)))
+    options = Options(SHORT[look.theme], Settings(look.bell, look.title, look.notify))
+    app = make(options) if make else ConsoleApp(source, options)
 
     def end(number: int, _frame: object) -> None:
         app.exit(128 + number)
@@ -87,7 +94,7 @@ def show(source: Source, look: Look) -> int:
     return (app.return_code or 0) if code is None else code
 
 
-def _has_screen() -> bool:
+def has_screen() -> bool:
     """Whether there is a terminal that can be drawn on."""
     terminals = sys.stdin.isatty() and sys.stdout.isatty()
     return terminals and os.environ.get("TERM", "") not in PLAIN_TERMINALS

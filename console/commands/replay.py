@@ -5,18 +5,29 @@ from __future__ import annotations
 import shutil
 import sys
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import click
 
 from console.commands.ascii_json import ascii_json
 from console.commands.configured import configured
-from console.commands.recorded import STANDARD_INPUT, RecordedSession, ending
+from console.commands.recorded import STANDARD_INPUT, RecordedSession, UnreadableSessionError, end, ending
+from console.showing import THEMES, Look, has_screen, show
 from console.text import fit, visible
+from engine.config import Config
 from engine.failures import describe
 from engine.replay import replay as replayed
 from engine.replayed import ReplayedCall, Totals, as_json
+from engine.transcripts import dsh
+from engine.transcripts.files import read_session_file, size_of
+from engine.transcripts.recognise import format_of
+
+if TYPE_CHECKING:
+    from console.app import ConsoleApp, Options
+
+FixedAnswer = Literal["approve", "reject", "unavailable"]
 
 REFUSED = 3
 """The exit code when the gate refused something, so that a script notices."""
@@ -34,6 +45,7 @@ Examples:
   breaker replay session.jsonl --config stricter.yaml --answers reject
   breaker replay ~/.claude/projects/-home-me-project/7f3a0c52.jsonl
   breaker replay ~/.codex/sessions/2026/01/31/rollout-2026-01-31T12-00-00-7f3a0c52.jsonl
+  breaker replay --console session.jsonl --theme light
   breaker replay - --json < session.jsonl | jq 'select(.verdict == "deny")'
 
 \b
@@ -58,21 +70,37 @@ has one JSON object a line:
     help="What the operator says to every ask. Without it: what the session says, where it is silent nobody is there.",
 )
 @click.option("--json", "json_lines", is_flag=True, help="One JSON object a call.")
-def replay(
+@click.option(
+    "--console",
+    "on_screen",
+    is_flag=True,
+    help="Play it on the screen: pause, step, seek, jump to the next stage, gate or failure.",
+)
+@click.option("--theme", type=click.Choice(THEMES), help="The screen's colours; terminal: the terminal's own.")
+def replay(  # noqa: PLR0913 - one parameter an option
     file: str,
     config_file: Path | None,
-    answers: Literal["approve", "reject", "unavailable"] | None,
+    answers: FixedAnswer | None,
     *,
     json_lines: bool,
+    on_screen: bool,
+    theme: str | None,
 ) -> None:
     """Run the recorded session FILE (- for standard input) through the breaker.
 
     Says of each call what was decided, what hit and what was advised. Damaged lines are named on standard error
     and passed over.
 
-    Exits with 3 when the gate refused a call, with 2 when FILE or the configuration cannot be used.
+    Exits with 3 when the gate refused a call, with 2 when FILE or the configuration cannot be used. With --console it
+    exits with 0 when it was left; damaged lines are shown where they stand.
     """
+    if on_screen:
+        _check_screen(file, json_lines=json_lines)
+    elif theme:
+        raise click.UsageError("--theme is for --console.")
     config = configured(config_file)
+    if on_screen:
+        sys.exit(_on_screen(file, config, answers, theme or THEMES[0]))
     totals = Totals()
     session = RecordedSession(file)
     with ending("replay", session.name):
@@ -83,6 +111,44 @@ def replay(
                 sys.stdout.flush()
     session.report()
     sys.exit(REFUSED if totals.refused else 0)
+
+
+# -- on the screen ------------------------------------------------------------------------------------------------
+
+
+def _check_screen(file: str, *, json_lines: bool) -> None:
+    """End the command when there is no screen to draw on, or nobody could press a key."""
+    if json_lines:
+        raise click.UsageError("--json prints, --console draws: choose one.")
+    if file == STANDARD_INPUT:
+        raise click.UsageError("--console needs standard input for the keyboard: name a FILE instead of -.")
+    if not has_screen():
+        end("replay", "--console needs a terminal, for its screen and its keys. Without --console a table is printed.")
+
+
+def _on_screen(file: str, config: Config, answers: FixedAnswer | None, theme: str) -> int:
+    """Read as far as shows that it is a session, and play it. Returns the exit code."""
+    from console.replaying.source import Progress, ReplaySource  # noqa: PLC0415 - for --console alone
+
+    path = Path(file)
+    with ending("replay", file):
+        try:
+            form = format_of(path)
+            progress = Progress(0 if form is dsh.FORMAT else size_of(path))
+            lines = read_session_file(path, progress.take)
+            first = next(lines, None)
+        except OSError as error:
+            raise UnreadableSessionError(error.strerror or str(error)) from error
+    known = lines if first is None else chain((first,), lines)
+    silent = answers == "unavailable" or (answers is None and form is not None and form.foreign)
+    source = ReplaySource(file, known, config, answers or "as recorded", attended=not silent, progress=progress)
+
+    def make(options: Options) -> ConsoleApp:
+        from console.replaying.app import ReplayApp  # noqa: PLC0415 - Textual, for who draws
+
+        return ReplayApp(source, options)
+
+    return show(source, Look(theme=theme, bell=False, notify=False), make)
 
 
 # -- JSON ---------------------------------------------------------------------------------------------------------

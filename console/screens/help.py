@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 from console.screens.pages import PageScreen
+from console.state import State
 from console.widgets.page import Writer
 
 KEYS: dict[str, tuple[tuple[str, str], ...]] = {
@@ -49,6 +52,10 @@ SIGNS: tuple[tuple[str, str, str], ...] = (
 class HelpScreen(PageScreen):
     """Keys and signs."""
 
+    def __init__(self, state: State, keys: Mapping[str, Sequence[tuple[str, str]]] = KEYS) -> None:
+        super().__init__(state)
+        self.keys = keys
+
     def heading(self) -> str:
         return "help"
 
@@ -56,7 +63,7 @@ class HelpScreen(PageScreen):
         return 0
 
     def write(self, writer: Writer) -> None:
-        for title, keys in KEYS.items():
+        for title, keys in self.keys.items():
             writer.heading(title)
             for key, what in keys:
                 writer.line((f"  {key:15}", "strong"), (what, ""))

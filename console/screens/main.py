@@ -71,7 +71,12 @@ class MainScreen(Screen[None]):
             yield self.stream
         yield self.filter_line
         yield self.panel
+        yield from self.compose_below()
         yield KeyLine()
+
+    def compose_below(self) -> ComposeResult:
+        """What stands below the stream, in a console that has more to show."""
+        yield from ()
 
     def on_mount(self) -> None:
         self.stream.focus()

@@ -128,6 +128,11 @@ class Agents:
         agent.last_seen = at
         return agent
 
+    def adopt(self, agent: Agent) -> None:
+        """Take in an agent as it stands."""
+        self._by_id[agent.id] = agent
+        self.changed()
+
     def changed(self) -> None:
         """Say that the list, a parent or a name is not what it was."""
         self.version += 1

@@ -70,6 +70,11 @@ def duration(seconds: float) -> str:
     return f"{seconds // 3600:.0f} h" if seconds < 86400 else f"{seconds // 86400:.0f} d"
 
 
+def first_kept(end: int) -> int:
+    """The number of the oldest row that a stream keeps after so many."""
+    return max(end - ROWS_KEPT, 0) // ROWS_DROPPED_AT_ONCE * ROWS_DROPPED_AT_ONCE
+
+
 class Stream:
     """The rows kept. ``first`` and ``end`` are the numbers of the oldest row and of the one to come.
 
@@ -100,6 +105,12 @@ class Stream:
         if len(self._rows) >= self.most + ROWS_DROPPED_AT_ONCE:
             del self._rows[:ROWS_DROPPED_AT_ONCE]
             self.first += ROWS_DROPPED_AT_ONCE
+
+    def start_from(self, rows: list[Row], first: int) -> None:
+        """Hold these rows, the oldest of which has the number ``first``, instead of those that were there."""
+        self._rows, self.first = rows, first
+        self.touched = []
+        self.version += 1
 
     def get(self, number: int) -> Row | None:
         """The row of this number, while it is kept."""

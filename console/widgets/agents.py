@@ -53,6 +53,12 @@ class AgentList(Lines):
         self._hottest: dict[str, tuple[int, Measure | None]] = {}
         self._now = 0.0
 
+    def turn_to(self, state: State) -> None:
+        """Show another state from now on, with the same agent selected if it has that one."""
+        self.state = state
+        self._agents = []
+        self._hottest = {}
+
     def update(self, now: float) -> None:
         """Draw what has changed by ``now``, unix seconds. The cursor stays on the agent it was on."""
         self._now = now

@@ -53,6 +53,11 @@ class MeasureList(Lines):
         self._drawn: tuple[object, ...] = ()
         self._now = 0.0
 
+    def turn_to(self, state: State) -> None:
+        """Show another state from now on."""
+        self.state = state
+        self._drawn = ()
+
     def update(self, now: float) -> None:
         """Sort again if a number has changed, and draw what is different by ``now``, unix seconds."""
         agents = self._agents()

@@ -27,6 +27,12 @@ class Facts(Struct, frozen=True):
     paused: bool = False
     observes: bool = False
     unattended: bool = False
+    replay: str = ""
+    """How a replay goes, safe; empty when this is none."""
+    place: str = ""
+    """Where it stands, safe."""
+    remarks: tuple[str, ...] = ()
+    """What else is to be known about it, safe."""
 
 
 class StatusLine(Inked):
@@ -68,10 +74,16 @@ class StatusLine(Inked):
         if facts.standing == "gone":
             parts.append((f"■ disconnected: {visible(facts.trouble, 200)}", "fail"))
             return parts
-        parts.append(("○ starting", "dim") if facts.standing == "starting" else ("● live", "ok"))
+        if facts.replay:
+            parts.append((facts.replay, "ok"))
+        else:
+            parts.append(("○ starting", "dim") if facts.standing == "starting" else ("● live", "ok"))
         if facts.paused:
             parts.append(("‖ view paused", "warn"))
-        if facts.observes:
+        parts += ((remark, "warn") for remark in facts.remarks)
+        if facts.replay:
+            pass  # of course nothing can be answered
+        elif facts.observes:
             parts.append(("watching only", "dim"))
         elif facts.unattended:
             parts.append(("no operator: asks are refused", "warn"))
@@ -85,10 +97,13 @@ class StatusLine(Inked):
         facts = self.facts
         if facts.standing == "gone":
             return [("nothing can be answered ", "dim")]
+        place: list[Piece] = [(f"{facts.place} ", "dim")] if facts.place else []
         if not facts.waiting:
+            if place:
+                return place
             return [("nothing waits " if facts.observes else "nothing waits for you ", "dim")]
         if facts.observes:
-            return [(f" ◆ {facts.waiting} open ask{'' if facts.waiting == 1 else 's'} ", "alarm")]
+            return [(f" ◆ {facts.waiting} open ask{'' if facts.waiting == 1 else 's'} ", "alarm"), (" ", ""), *place]
         words = f"◆ {facts.waiting} wait{'s' if facts.waiting == 1 else ''} for you"
         how = " · esc: back to it" if facts.away else " · s shows" if facts.hidden else ""
         return [(f" {words}{how} ", "alarm")]

@@ -70,6 +70,11 @@ class StreamList(Lines):
         self._version = -1
         self.update()
 
+    def turn_to(self, state: State) -> None:
+        """Show the newest rows of another state from now on, through the same filter."""
+        self.state = state
+        self.filter_by(self.view.filter)
+
     def filter_by(self, only: Filter) -> None:
         """Show only the rows that match; the past is looked through step by step."""
         limit = self.view.limit
