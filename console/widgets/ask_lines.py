@@ -16,8 +16,8 @@ from console.widgets.pieces import wrap
 LABEL = 9
 """Width of the words ``because``, ``approve`` and ``reject`` before their lines."""
 CALL_LINES, WHY_LINES, MEANING_LINES = 6, 6, 2
-WORDY = 96
-"""From this width on, what an answer does is said in whole sentences."""
+ROOMY, WORDY = 72, 96
+"""From the second width on, what an answer does is said in whole sentences, if they fit."""
 
 
 class Zone(Struct, frozen=True):
@@ -64,7 +64,7 @@ def heading(prompt: Prompt, question: Question, width: int) -> Line:
 
 def body(question: Question, covers: Sequence[str], width: int, room: int) -> list[Line]:
     """What is asked and why, in at most ``room`` lines; the call gives way first, and says so."""
-    meanings = _meanings(question, width) if width >= WORDY else _short_meanings(covers, width)
+    meanings = _meanings(question, width) or _short_meanings(covers, width)
     for whys in (WHY_LINES, 2, 1):
         fixed = [*_hidden(question), *_because(question, width, whys), *meanings]
         if len(fixed) + 2 <= room:
@@ -155,22 +155,46 @@ def _because(question: Question, width: int, most: int) -> list[Line]:
 
 
 def _meanings(question: Question, width: int) -> list[Line]:
+    """What each answer does, in whole sentences; nothing when there is no room for all of them."""
     lines: list[Line] = []
     for label, text in (("approve", question.approving), ("reject", question.rejecting)):
-        for index, part in enumerate(wrap(text, width - LABEL, MEANING_LINES)):
+        parts = wrap(text, width - LABEL, MEANING_LINES + 1)
+        if width < WORDY or len(parts) > MEANING_LINES:
+            return []
+        for index, part in enumerate(parts):
             lines.append(Line(((f"{label if index == 0 else '':{LABEL}}", "dim"), (part, ""))))
     return lines
 
 
 def _short_meanings(covers: Sequence[str], width: int) -> list[Line]:
-    """The same in one line each, for a narrow screen."""
-    names = visible(", ".join(covers), 600)
-    rest = "for the rest of this turn: "
-    covered = fit(names, max(width - LABEL - len(rest), 8), "middle")
+    """The same in one line each."""
+    rest = "this turn: " if width < ROOMY else "for the rest of this turn: "
+    covered = _covered(covers, max(width - LABEL - len(rest), 8))
     return [
         Line((("approve  ", "dim"), (f"{rest}{covered}", ""))),
         Line((("reject   ", "dim"), (fit("refuses them this turn; the model is told why", width - LABEL), ""))),
     ]
+
+
+def _covered(covers: Sequence[str], width: int) -> str:
+    """The measures that an answer is about: as many as there is room for, and how many more.
+
+    The broadest come first (a call's fingerprints are listed from the narrowest on): that is what must not go unseen.
+    """
+    covers = covers[::-1]
+    named = len(covers)
+    while named > 1 and cells(_named(covers, named)) > width:
+        named -= 1
+    more = _and_more(covers, named)
+    return fit(_named(covers, named).removesuffix(more), max(width - len(more), 4), "middle") + more
+
+
+def _named(covers: Sequence[str], named: int) -> str:
+    return visible(", ".join(covers[:named]), 600) + _and_more(covers, named)
+
+
+def _and_more(covers: Sequence[str], named: int) -> str:
+    return f" and {len(covers) - named} more" if named < len(covers) else ""
 
 
 def _key_rows(prompt: Prompt, width: int) -> list[list[Key]]:
@@ -208,10 +232,10 @@ def _row(row: Sequence[Key], *, armed: bool) -> Line:
 def _confirm(width: int, covers: Sequence[str]) -> list[Line]:
     """The second act. Its place is where the first one's was not, so that a double click approves nothing."""
     start = _key_width(ANSWERS[0])
-    what = visible(", ".join(covers), 200)
     label = " this turn: "
+    what = _covered(covers, max(width - start - 3 - len(label), 8))
     zone = Zone(start, min(start + 3 + len(label) + cells(what), width), "this-turn")
-    pieces = ((f"{'approve':{start}}", "gate"), (" t ", "key"), (label + fit(what, max(width - start - 15, 8)), "gate"))
+    pieces = ((f"{'approve':{start}}", "gate"), (" t ", "key"), (label + what, "gate"))
     return [Line(pieces, (zone,))]
 
 
