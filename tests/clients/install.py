@@ -43,6 +43,8 @@ def install(client: str) -> None:
     if done.exists() and done.read_text() == wanted:
         print(f"{client}: there already")
         return
+    if not shutil.which("npm"):
+        sys.exit(f"{client} cannot be installed: there is no npm here. Install Node.js, which brings it.")
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     described.write_text(wanted)
