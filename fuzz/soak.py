@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import itertools
+import json
 import os
 import re
 import statistics
@@ -17,8 +18,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import cycle
 from random import Random
 from typing import Any, cast
@@ -27,13 +27,11 @@ import msgspec
 from msgspec import Struct
 
 from benchmarks.stream import stream
-from engine.events import Snapshot
 from engine.host import fast_loop
-from engine.operator import Answer, AskNotOpenError
-from engine.operator_client import RemoteOperator
-from fuzz.process import Engine, end_well, say, until
+from engine.paths import operator_socket_path
+from fuzz.process import Engine, end_well, say
 from fuzz.watch import JournalWatch
-from tests.engine.sockets import short_directory
+from tests.engine.sockets import ROOT, short_directory
 
 SECONDS = float(os.environ.get("SOAK_SECONDS", "3600"))
 RATE = float(os.environ.get("SOAK_RATE", "2000"))
@@ -42,11 +40,11 @@ TICK = 0.02
 """How often each round of calls is sent."""
 REPORT_SECONDS = 60.0
 SAMPLE_SECONDS = 2.0
-LOOK_SECONDS = 0.5
-"""How long the operator leaves asks alone."""
 WARM_UP = 0.2
 """The part of a run in which memory may still grow: windows, streaks and caches fill."""
 WARM_UP_SECONDS_MOST = 600.0
+SHORTEST_JUDGED = 300.0
+"""Seconds after the warm-up from which on a run says something of memory."""
 GROWTH_MB_PER_HOUR = 24.0
 GROWTH_MB = 12.0
 """What an allocator may take and give back, however short the run."""
@@ -185,35 +183,31 @@ def _cut(value: Any) -> Any:
     return [_cut(one) for one in value] if isinstance(value, list) else value
 
 
-class Operator(threading.Thread):
-    """Looks from time to time, and answers every ask that is open, one way or the other."""
+class Answering:
+    """An operator who answers, in a process of its own."""
 
-    def __init__(self, operator: RemoteOperator, sums: Sums) -> None:
-        super().__init__(name="soak-operator", daemon=True)
-        self._operator = operator
-        self._sums = sums
-        self.answers: Counter[str] = Counter()
-        self.over = threading.Event()
+    def __init__(self, engine: Engine) -> None:
+        command = [sys.executable, "-m", "fuzz.answering", str(operator_socket_path(engine.path))]
+        self._process = subprocess.Popen(
+            command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
+        )
+        assert self._process.stdin
+        self._process.stdin.write(f"{engine.token()}\n")
 
-    def run(self) -> None:
-        random = Random(1)
-        try:
-            while not self.over.wait(LOOK_SECONDS):
-                feed = self._operator.subscribe()
-                for event in until(feed.drain, "the operator is shown something"):
-                    if isinstance(event, Snapshot):
-                        for ask in event.asks:
-                            self._answer(ask.id, "approved" if random.random() < 0.5 else "rejected")
-                feed.close()
-        except Exception as fault:  # noqa: BLE001 - whatever it is, it ends the soak
-            self._sums.faults.append(f"the operator failed: {fault!r}")
+    @property
+    def alive(self) -> bool:
+        return self._process.poll() is None
 
-    def _answer(self, ask: str, answer: Answer) -> None:
-        try:
-            self._operator.answer(ask, answer)
-            self.answers[answer] += 1
-        except AskNotOpenError:
-            self.answers["too late"] += 1
+    def leave(self, sums: Sums) -> dict[str, int]:
+        """Let it leave; how often it answered what."""
+        said, _ = self._process.communicate()
+        if not said:
+            sums.faults.append(f"the operator ended with {self._process.returncode}")
+            return {}
+        told = json.loads(said)
+        if told["fault"]:
+            sums.faults.append(f"the operator failed: {told['fault']}")
+        return cast("dict[str, int]", told["answers"])
 
 
 class Sampler(threading.Thread):
@@ -245,15 +239,15 @@ class Sampler(threading.Thread):
         return slope * seconds, seconds
 
 
-async def work_on(engine: Engine, sums: Sums, seconds: float) -> float:
-    """Work for so long, then wait until all is answered. The seconds that the work took."""
+async def work_on(engine: Engine, sums: Sums, seconds: float, attended: Callable[[], bool]) -> float:
+    """Work for so long, or until nobody answers any more, then wait until all is answered. The seconds it took."""
     agents = [
         await _agent(engine, number, work, sums) for number, work in zip(range(AGENTS), cycle(works()), strict=False)
     ]
     started = told = time.monotonic()
     sent, before = 0, (0, 0.0)
     turns = cycle(agents)
-    while (now := time.monotonic()) - started < seconds and not sums.faults:
+    while (now := time.monotonic()) - started < seconds and attended() and not sums.faults:
         for _ in range(min(int((now - started) * RATE) - sent, int(RATE))):
             sent += 1
             _next_call(turns, sums)
@@ -305,14 +299,10 @@ def soak(seconds: float) -> int:
     """Run, report, judge. 1 when something does not hold."""
     sums = Sums()
     with short_directory() as directory, Engine(directory) as engine:
-        remote, _ = engine.operator()
-        operator, sampler = Operator(remote, sums), Sampler(engine)
-        operator.start()
+        operator, sampler = Answering(engine), Sampler(engine)
         sampler.start()
-        took = _run(engine, sums, seconds)
-        operator.over.set()
-        operator.join()
-        remote.close()
+        took = _run(engine, sums, seconds, lambda: operator.alive)
+        answers = operator.leave(sums)
         sampler.over.set()
         sampler.join()
         engine.end()
@@ -320,19 +310,18 @@ def soak(seconds: float) -> int:
         faults = [*sums.faults, *_judge(engine, sums, sampler, took)]
     grown, within = sampler.growth()
     say(f"{sums.calls} calls in {took:.0f} s ({sums.calls / took:.0f}/s) by {AGENTS} agents, {sums.turns} turns")
-    say(
-        f"{sums.allowed} allowed, {sums.settled} settled, {sums.denied} refused; the operator: {dict(operator.answers)}"
-    )
+    say(f"{sums.allowed} allowed, {sums.settled} settled, {sums.denied} refused; the operator: {answers}")
     say(f"{sampler.watch.bytes / 1e6:.0f} MB of journal; memory {grown:+.1f} MB in the last {within:.0f} s")
     for fault in faults[:50]:
         say(f"  {fault}")
-    say("FAILED" if faults else "nothing lost, no growth, no fault")
+    growth = "no growth" if within >= SHORTEST_JUDGED else "too short to judge memory"
+    say("FAILED" if faults else f"nothing lost, {growth}, no fault")
     return bool(faults)
 
 
-def _run(engine: Engine, sums: Sums, seconds: float) -> float:
+def _run(engine: Engine, sums: Sums, seconds: float, attended: Callable[[], bool]) -> float:
     with asyncio.Runner(loop_factory=fast_loop()) as runner:
-        return runner.run(work_on(engine, sums, seconds))
+        return runner.run(work_on(engine, sums, seconds, attended))
 
 
 def _judge(engine: Engine, sums: Sums, sampler: Sampler, took: float) -> Iterator[str]:
@@ -347,7 +336,7 @@ def _judge(engine: Engine, sums: Sums, sampler: Sampler, took: float) -> Iterato
     if kinds.get("ask", 0) != kinds.get("ask-closed", 0):
         yield f"{kinds.get('ask', 0)} asks, {kinds.get('ask-closed', 0)} of them closed"
     grown, within = sampler.growth()
-    if grown > GROWTH_MB + GROWTH_MB_PER_HOUR * within / 3600:
+    if within >= SHORTEST_JUDGED and grown > GROWTH_MB + GROWTH_MB_PER_HOUR * within / 3600:
         yield f"memory grew by {grown:.0f} MB in {within:.0f} s"
     if sums.calls < RATE_KEPT * RATE * took:
         yield f"only {sums.calls / took:.0f} calls a second of {RATE:.0f}: the machine, or the engine, is too slow"
