@@ -16,6 +16,7 @@ from console.replaying.playhead import AT_ONCE, Input, Playhead, Tick, step
 from console.replaying.screen import COMMANDS, INPUTS, ReplayScreen
 from console.replaying.source import Reading, ReplaySource
 from console.screens.main import MainScreen
+from console.widgets.pieces import clock
 from console.widgets.status import Facts
 from console.widgets.transport import JUMPS, Standing, spelled
 
@@ -102,11 +103,11 @@ class ReplayApp(ConsoleApp):
         head, course = self.head, self.recording.course
         reading = self.replayed.reading()
         at = course.time(head.place)
-        clock = time.strftime(" · %H:%M:%S", time.localtime(at)) if at else ""
+        when = f" · {clock(at)}" if at else ""
         return structs.replace(
             super()._facts(),
             replay=f"▶ replay {spelled(head.speed)}" if head.playing else "‖ replay paused",
-            place=f"event {head.place:,}/{course.count:,}{clock}",
+            place=f"event {head.place:,}/{course.count:,}{when}",
             remarks=_remarks(reading),
             trouble=reading.trouble,
         )

@@ -78,10 +78,17 @@ class Course:
         return bisect_right(self._places[kind], place)
 
     def next(self, kind: Kind, place: int) -> int | None:
-        """The next place of a thing of a kind, None when there is none."""
+        """The next place of a thing of a kind, None when there is none, or none yet of which all has been read."""
         places = self._places[kind]
         index = bisect_right(places, place)
-        return places[index] if index < len(places) else None
+        if index == len(places) or (places[index] == self.count and self._growing):
+            return None
+        return places[index]
+
+    @property
+    def _growing(self) -> bool:
+        """Whether what was read last may be about the same moment as what comes next."""
+        return self._unsettled_at is not None and not self.complete
 
     def previous(self, kind: Kind, place: int) -> int | None:
         """The place before of a thing of a kind, None when there is none."""

@@ -5,6 +5,8 @@ Rows and calls are in the recording already: what is kept is who there was, and 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from msgspec import Struct, structs
 
 from console.replaying.rows import CallHistory, RecordedCalls
@@ -62,24 +64,19 @@ def restored(keyframe: Keyframe, rows: list[Row], first: int, calls: CallHistory
     state.attended, state.supposed, state.missed = keyframe.attended, keyframe.supposed, keyframe.missed
     state.records = RecordedCalls(calls, keyframe.events)
     state.stream.start_from(rows, first)
+    first_running = {agent.id: min(agent.running) for agent in state.agents if agent.running}
     for row in rows:
-        _resume(state, row, calls)
-    for agent in state.agents:
-        agent.running.discard(_SOME)
+        _resume(state, row, calls, first_running)
     return state
 
 
-_SOME = -1
-"""In a keyframe, for all the calls that an agent had under way: which they are, the rows say."""
-
-
-def _resume(state: State, row: Row, calls: CallHistory) -> None:
-    """Take up again a call that is under way."""
+def _resume(state: State, row: Row, calls: CallHistory, first_running: Mapping[str, int]) -> None:
+    """Take up again a call that is under way. An agent that came back knows nothing of those before it ended."""
     if row.phase == "running":
         ticket = calls.ticket(row.number)
         state.run(ticket, row.number)
         agent = state.agents.get(row.agent)
-        if agent and _SOME in agent.running:
+        if agent and ticket >= first_running.get(agent.id, ticket + 1):
             agent.running.add(ticket)
     elif row.phase == "waiting":
         record = state.records.get(row.number)
@@ -88,13 +85,16 @@ def _resume(state: State, row: Row, calls: CallHistory) -> None:
 
 
 def _copied(agent: Agent) -> Agent:
-    """An agent that can be changed without changing this one."""
+    """An agent that can be changed without changing this one.
+
+    Of its running calls only the first is kept, there may be very many: which the others are, the rows say.
+    """
     return structs.replace(
         agent,
         measures={name: _measure_copied(one) for name, one in agent.measures.items()},
         exemptions=dict(agent.exemptions),
         refusals=dict(agent.refusals),
-        running={_SOME} if agent.running else set(),
+        running={min(agent.running)} if agent.running else set(),
         asks=set(agent.asks),
     )
 

@@ -13,6 +13,8 @@ SPEEDS = (0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, inf)
 """How many times as fast as the session was; the last does not wait at all."""
 AT_ONCE = 1_000
 """Events that come within one tick, at most: so much is drawn before keys get their turn."""
+LONGEST_TICK = 1.0
+"""Seconds: what is longer was no playing, the machine slept."""
 LEAP = 0.05
 """The part of the session that a leap goes over."""
 
@@ -69,15 +71,18 @@ class Playhead(Struct, frozen=True):
     """Seconds of playing that have gone by, at the session's own speed."""
     ticked: float | None = None
     """When time was last taken in; None: it begins with the next tick."""
+    sought: Kind | None = None
+    """What to go to as soon as it has been read."""
     said: str = ""
     """Why the last key did nothing, or did something else."""
 
 
 def step(head: Playhead, happened: Input, course: Course, now: float) -> Playhead:
     """The playhead after this has happened at ``now``, in seconds that never go back."""
+    if isinstance(happened, Tick):
+        return _tick(head, course, now)
+    head = structs.replace(head, sought=None)
     match happened:
-        case Tick():
-            return _tick(head, course, now)
         case Toggle():
             return _toggle(head, course)
         case Step(by, kind):
@@ -98,9 +103,11 @@ def _sought(head: Playhead, happened: Leap | Seek | Edge, course: Course) -> int
 
 
 def _tick(head: Playhead, course: Course, now: float) -> Playhead:
+    if head.sought:
+        return _to_next(head, 1, head.sought, course)
     if not head.playing:
         return head
-    passed = max(now - head.ticked, 0.0) if head.ticked is not None else 0.0
+    passed = min(max(now - head.ticked, 0.0), LONGEST_TICK) if head.ticked is not None else 0.0
     if head.place >= course.count:
         if course.complete:
             return structs.replace(head, playing=False, ticked=None, said="the end")
@@ -125,11 +132,13 @@ def _toggle(head: Playhead, course: Course) -> Playhead:
 def _to_next(head: Playhead, by: int, kind: Kind, course: Course) -> Playhead:
     place = course.next(kind, head.place) if by > 0 else course.previous(kind, head.place)
     if place is not None:
-        return structs.replace(_to(head, place, course), playing=False)
+        return structs.replace(_to(head, place, course), playing=False, sought=None)
+    if by > 0 and not course.complete:
+        return structs.replace(head, playing=False, sought=kind, said="looking …")
+    head = structs.replace(head, sought=None)
     if kind == "call":
         return structs.replace(_to(head, course.count if by > 0 else 0, course), playing=False)
-    where = "before this" if by < 0 else "after this" if course.complete else "yet in what has been read"
-    return structs.replace(head, said=f"no {kind} {where}")
+    return structs.replace(head, said="none before" if by < 0 else "none after")
 
 
 def _to(head: Playhead, place: int, course: Course) -> Playhead:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -16,7 +15,7 @@ from console.state.records import Record
 from console.state.stream import Row
 from console.text import visible, visible_lines, visible_value
 from console.widgets.page import Writer
-from console.widgets.pieces import of
+from console.widgets.pieces import clock, of
 from engine.messages import because
 
 RESULT_LINES = 400
@@ -42,7 +41,7 @@ class CallScreen(PageScreen):
     def write(self, writer: Writer) -> None:
         row, record = self.row, self.record
         writer.fact("went", row.status)
-        writer.fact("at", time.strftime("%H:%M:%S", time.localtime(row.at)))
+        writer.fact("at", clock(row.at))
         if record is None:
             writer.fact("call", row.text)
             writer.note("this call is too far back: its arguments are no longer kept here, the journal has them")

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import time
-
 from console.screens.pages import PageScreen
 from console.state import State
 from console.state.agents import Agent
 from console.state.measures import GLYPHS, Measure
 from console.text import fit
 from console.widgets.page import Writer
-from console.widgets.pieces import INK_OF_STAGE, bar, of, streak
+from console.widgets.pieces import INK_OF_STAGE, bar, clock, of, streak
 from console.widgets.stream import GLYPH_OF_PHASE, INK_OF_PHASE
 
 KINDS = {
@@ -81,7 +79,7 @@ class MeasureScreen(PageScreen):
             ink = INK_OF_PHASE.get(row.phase, "dim")
             status_width = min(28, writer.width // 3)
             writer.line(
-                (f"{_clock(row.at)} ", "dim"),
+                (f"{clock(row.at)} ", "dim"),
                 (fit(row.tool, 10, pad=True) + " ", "tool"),
                 (fit(row.text, max(writer.width - 22 - status_width, 8), "middle", pad=True) + " ", ""),
                 (fit(f"{GLYPH_OF_PHASE.get(row.phase, ' ')} {row.status}", status_width), ink),
@@ -93,7 +91,7 @@ class MeasureScreen(PageScreen):
         for moment in reversed(self.measure.history):
             failures = f" · {moment.streak} failures in a row" if moment.streak else ""
             writer.line(
-                (f"{_clock(moment.at)} ", "dim"),
+                (f"{clock(moment.at)} ", "dim"),
                 (f"{of(moment.count, self.measure.cap):>7}  ", ""),
                 (fit(moment.what + failures, max(writer.width - 18, 8)), "fail" if moment.streak else "dim"),
             )
@@ -102,7 +100,3 @@ class MeasureScreen(PageScreen):
         row = self.state.stream.get(target) if isinstance(target, int) else None
         if row is not None:
             self.console_app.open_row(row)
-
-
-def _clock(at: float) -> str:
-    return time.strftime("%H:%M:%S", time.localtime(at))

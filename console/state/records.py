@@ -112,7 +112,8 @@ def _cut_mapping(value: Mapping[str, Any], left: list[int], depth: int) -> dict[
     for key, one in value.items():
         if left[0] <= 0 or not depth:
             return kept | {"…": f"‹+{len(value) - len(kept)} keys›"}
-        kept[_cut(key, left, 0)] = _cut(one, left, depth - 1)
+        name = _cut(key, left, 0)  # before its value, which may leave it nothing
+        kept[name] = _cut(one, left, depth - 1)
     return kept
 
 

@@ -49,13 +49,16 @@ class AgentList(Lines):
         super().__init__(id=id)
         self.state = state
         self.selected = ALL
+        self._awaited = ALL
+        """To be selected when it is there."""
         self._agents: list[tuple[Agent, int]] = []
         self._hottest: dict[str, tuple[int, Measure | None]] = {}
         self._now = 0.0
 
     def turn_to(self, state: State) -> None:
-        """Show another state from now on, with the same agent selected if it has that one."""
+        """Show another state from now on; the agent that is selected stays so, as soon as there is one of that id."""
         self.state = state
+        self._awaited = self._awaited or self.selected
         self._agents = []
         self._hottest = {}
 
@@ -75,20 +78,26 @@ class AgentList(Lines):
 
     def select(self, agent_id: str) -> None:
         """Put the cursor on an agent."""
-        self.selected = agent_id
+        self.selected, self._awaited = agent_id, ALL
         self._follow_selected()
         self.post_message(self.Selected(self.selected))
 
     def _follow_selected(self) -> None:
         ids = [ALL, *(agent.id for agent, _ in self._agents)]
-        if self.selected in ids:
-            self.cursor = ids.index(self.selected)
-        else:
-            self.cursor = min(self.cursor, len(ids) - 1)
+        wanted, awaited = self.selected, self._awaited
+        if awaited != ALL and awaited in ids:
+            wanted, awaited = awaited, ALL
+        self.cursor = ids.index(wanted) if wanted in ids else min(self.cursor, len(ids) - 1)
+        self._select_under(self.cursor)
+        self._awaited = awaited
 
     def watch_cursor(self, before: int, now: int) -> None:
         super().watch_cursor(before, now)
-        selected = ALL if now == 0 or now > len(self._agents) else self._agents[now - 1][0].id
+        self._awaited = ALL
+        self._select_under(now)
+
+    def _select_under(self, cursor: int) -> None:
+        selected = ALL if cursor == 0 or cursor > len(self._agents) else self._agents[cursor - 1][0].id
         if selected != self.selected:
             self.selected = selected
             self.post_message(self.Selected(selected))

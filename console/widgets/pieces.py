@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 from console.state.measures import Measure, Stage, Thresholds
 from console.text import cells, fit
 
@@ -47,6 +49,11 @@ def streak(measure: Measure, thresholds: Thresholds, width: int = 40) -> str:
             shown = min(count, int(limit))
             forms = [f"{'✗' * shown}{'·' * (int(limit) - shown)} {count}/{limit:.0f}", *forms]
     return next((form for form in forms if len(form) <= width), forms[-1])
+
+
+def clock(at: float) -> str:
+    """A time of the day, as wide also for what does not say when it was."""
+    return time.strftime("%H:%M:%S", time.localtime(at)) if at else "--:--:--"
 
 
 def of(count: float, cap: float) -> str:

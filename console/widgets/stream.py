@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Hashable, Sequence
 from typing import ClassVar
 
@@ -14,7 +13,7 @@ from console.state.whole import State
 from console.text import cells, fit
 from console.widgets.inks import Piece
 from console.widgets.lines import Lines
-from console.widgets.pieces import fit_name
+from console.widgets.pieces import clock, fit_name
 
 INK_OF_MARK = {"◆": "gate", "▲": "summarize", "△": "warn", "⊘": "refused", "∅": "exempt", "!": "fail"}
 INK_OF_PHASE = {
@@ -190,9 +189,8 @@ class StreamList(Lines):
         row = self.row_at(index)
         if row is None:
             return ()
-        clock = time.strftime("%H:%M:%S", time.localtime(row.at))
         who_width, tool_width, status_width = next(columns for least, columns in COLUMNS if width >= least)
-        pieces = [(f"{clock} ", "dim"), (f"{row.mark or ' '} ", INK_OF_MARK.get(row.mark, "dim"))]
+        pieces = [(f"{clock(row.at)} ", "dim"), (f"{row.mark or ' '} ", INK_OF_MARK.get(row.mark, "dim"))]
         if who_width:
             pieces.append((fit_name(row.who, who_width - 1) + " ", "who"))
         left = width - 11 - who_width
