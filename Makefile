@@ -6,7 +6,7 @@ INTEGRATIONS := .cache/integrations
 PYTEST_WORKERS ?= 2
 CLIENTS ?= claude-code codex gemini-cli opencode dsh
 
-.PHONY: test test-integrations check format bench demo screenshots clean fuzz soak
+.PHONY: test test-clients test-integrations check format bench demo screenshots clean fuzz soak
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)

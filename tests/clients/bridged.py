@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
 import re
 import shutil
-import signal
-import subprocess
 import sys
-import threading
 import urllib.request
 from pathlib import Path
 from typing import Any
 
-from tests.clients.clients import CACHE, PATIENCE, Call, Client, Home, Piped, Session, until
-from tests.clients.install import MACHINE, NODE_PACKAGE
+from tests.clients.install import CACHE, MACHINE, NODE_PACKAGE
 from tests.clients.model import Model
+from tests.clients.sessions import PATIENCE, Call, Client, Home, Piped, Spawned
 
 CONSOLE = Path(__file__).with_name("dsh_console.mjs")
 
@@ -25,48 +20,35 @@ CONSOLE = Path(__file__).with_name("dsh_console.mjs")
 # -- opencode ---------------------------------------------------------------------------------------------------
 
 
-class OpencodeSession(Session):
+class OpencodeSession(Spawned):
     """Its server, which its own terminal speaks to as well."""
 
     def start(self) -> None:
-        self._process = subprocess.Popen(
-            [str(Opencode().program), "serve", "--hostname", "127.0.0.1", "--port", "0"],
-            cwd=self.home.project,
-            env=self.home.environment(
-                OPENCODE_DISABLE_AUTOUPDATE="1",
-                OPENCODE_DISABLE_MODELS_FETCH="1",
-                OPENCODE_DISABLE_LSP_DOWNLOAD="1",
-                OPENCODE_DISABLE_DEFAULT_PLUGINS="1",
-            ),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-            start_new_session=True,
-        )
         self._url = ""
-        self._reader = threading.Thread(target=self._read, daemon=True)
-        self._reader.start()
-        until(lambda: self._url, "the server listens")
+        super().start()
+        self.until(lambda: self._url, "the server listens")
         self._session = self._post("/session", {})["id"]
+
+    def command(self) -> list[str]:
+        return [str(Opencode().program), "serve", "--hostname", "127.0.0.1", "--port", "0"]
+
+    def environment(self) -> dict[str, str]:
+        return self.home.environment(
+            OPENCODE_DISABLE_AUTOUPDATE="1",
+            OPENCODE_DISABLE_MODELS_FETCH="1",
+            OPENCODE_DISABLE_LSP_DOWNLOAD="1",
+            OPENCODE_DISABLE_DEFAULT_PLUGINS="1",
+        )
+
+    def said(self, line: str) -> None:
+        if found := re.search(r"http://\S+", line):
+            self._url = found[0]
 
     def write(self, text: str) -> None:
         self._post(f"/session/{self._session}/prompt_async", {"parts": [{"type": "text", "text": text}]})
 
     def interrupt(self) -> None:
         self._post(f"/session/{self._session}/abort", {})
-
-    def stop(self) -> None:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(self._process.pid, signal.SIGKILL)
-        self._process.wait()
-        self._reader.join(PATIENCE)
-
-    def _read(self) -> None:
-        assert self._process.stdout
-        with self._process.stdout as stdout:
-            for line in stdout:
-                if found := re.search(r"http://\S+", line):
-                    self._url = found[0]
 
     def _post(self, path: str, body: Any) -> Any:
         request = urllib.request.Request(
@@ -99,6 +81,20 @@ class Opencode(Client):
             "provider": {"scripted": provider},
         }
         home.write(".config/opencode/opencode.json", json.dumps(settings, indent=2))
+        self._furnish(home.root / ".config" / "opencode")
+
+    def approve(self, home: Home) -> None:
+        self._furnish(home.project / ".opencode")
+
+    @staticmethod
+    def _furnish(directory: Path) -> None:
+        """What opencode itself gets from npm, at its first start, for every directory that may have plugins.
+
+        Ours needs none of it, and nothing here is to go over the network.
+        """
+        (directory / "node_modules").mkdir()
+        lock = {"packages": {"": {"dependencies": {"@opencode-ai/plugin": "*"}}}}
+        (directory / "package-lock.json").write_text(json.dumps(lock))
 
     def shell(self, command: str, number: int) -> Call:
         return "bash", {"command": command, "description": f"attempt {number}"}
@@ -114,12 +110,11 @@ class DshSession(Piped):
     """Its headless profile, but for the runner, which writes to the agent only once."""
 
     def start(self) -> None:
+        self._ready = False
         super().start()
-        until(lambda: self._ready or self._process.poll() is not None, "DSH has started")
-        assert self._ready, "DSH has ended"
+        self.until(lambda: self._ready, "DSH has started")
 
     def command(self) -> list[str]:
-        self._ready = False
         client = Dsh()
         console = {"id": "test-console", "name": str(CONSOLE), "config": {"modules": str(client.modules)}}
         patches = [{"id": "headless-runner", "disabled": True}, {"insert": [console]}]
@@ -168,6 +163,3 @@ class Dsh(Client):
 
     def delegate(self, word: str) -> Call:
         return "subagent", {"description": "part", "prompt": f"{word}, please", "run_in_background": False}
-
-
-BRIDGED: tuple[Client, ...] = (Opencode(), Dsh())

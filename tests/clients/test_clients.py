@@ -1,151 +1,28 @@
-"""The real clients, each with hooks that ``breaker install`` wrote, an engine, an operator, and a scripted model.
-
-What really ran is what a command has written to a file; what the model was told is what the client has sent to it.
-"""
+"""The real clients, guarded: what every one of them must do, and what only one of them can."""
 
 from __future__ import annotations
 
 import contextlib
 import json
-import shutil
 import subprocess
 import sys
-import tempfile
-import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from engine.events import AgentStarted, AskClosed, AskOpened, CallSeen, CallSettled, TurnStarted
-from engine.harnesses.endpoint import Endpoint
 from engine.hook import NO_ANSWER
-from engine.host import Host
-from engine.operator import Answer, Operator
-from tests.clients.bridged import BRIDGED
-from tests.clients.clients import CLIENTS, ClaudeCode, Client, Home, Session, until
+from engine.operator import Answer
+from tests.clients.hooked import ClaudeCode
 from tests.clients.model import Model, Step
-from tests.engine.sockets import BREAKER, ROOT
+from tests.clients.scenes import ADVISED, FAILING, REFUSED, SAME, Scene, again, breaker, scene
+from tests.clients.sessions import Client, Home, until
+from tests.engine.sockets import ROOT
 
 pytestmark = pytest.mark.clients
 
-SAME = "echo ran >> ran.txt"
-FAILING = "echo ran >> ran.txt; exit 3"
-REFUSED = "REPEAT_TOOL_BLOCKED"
-ADVISED = "CONVERGENCE_CHECK"
-
-
-class Scene:
-    """One client in one home, guarded by one engine that reports to ``events``."""
-
-    def __init__(self, client: Client, home: Home, model: Model, host: Host | None, events: list[Any]) -> None:
-        self.client = client
-        self.home = home
-        self.model = model
-        self.host = host
-        self.events = events
-
-    def of(self, kind: type[Any]) -> list[Any]:
-        """The events of this kind."""
-        return [event for event in tuple(self.events) if isinstance(event, kind)]
-
-    def session(self) -> Session:
-        return self.client.session(self.home, self.model)
-
-    @property
-    def ran(self) -> int:
-        """How often the command has really run."""
-        try:
-            return len((self.home.project / "ran.txt").read_text().splitlines())
-        except FileNotFoundError:
-            return 0
-
-    def told(self, text: str, word: str = "WORK") -> list[int]:
-        """Before which of its turns the model was told this."""
-        bodies = (json.dumps(body, ensure_ascii=False) for body in self.model.turns(word))
-        return [turn for turn, body in enumerate(bodies) if text in body]
-
-
-@pytest.fixture(params=(*CLIENTS, *BRIDGED), ids=lambda client: client.harness)
-def client(request: pytest.FixtureRequest) -> Client:
-    chosen: Client = request.param
-    if not chosen.program.exists():
-        pytest.fail(f"{chosen.harness} is not installed in {chosen.program}. Run: make test-clients")
-    return chosen
-
-
-@pytest.fixture
-def root() -> Iterator[Path]:
-    """A home with a short path, for the sockets in it."""
-    directory = Path(tempfile.mkdtemp(prefix="rtb-", dir="/tmp"))
-    yield directory
-    shutil.rmtree(directory, ignore_errors=True)
-
-
-@contextlib.contextmanager
-def scene(
-    client: Client, root: Path, scripts: dict[str, Sequence[Step]], *options: str, operator: Answer | None = None
-) -> Iterator[Scene]:
-    """A client whose hooks are installed, and an engine in this process. ``operator`` answers whatever is asked."""
-    events: list[Any] = []
-    home = Home(root)
-    with Model(scripts) as model:
-        client.prepare(home, model)
-        breaker(home, "install", client.harness, "--socket", str(root / "e.sock"), *options)
-        client.approve(home)
-        engine = Host(socket=root / "e.sock", listeners=[events.append], http=endpoint_in(home))
-        with engine as host, attended(host, operator):
-            yield Scene(client, home, model, host, events)
-
-
-@contextlib.contextmanager
-def attended(host: Host, answer: Answer | None) -> Iterator[None]:
-    if answer is None:
-        yield
-        return
-    with contextlib.closing(host.operator()) as operator:
-        gone = threading.Event()
-        answering = threading.Thread(target=_answer, args=(operator, answer, gone))
-        answering.start()
-        yield
-        gone.set()
-        answering.join()
-
-
-def _answer(operator: Operator, answer: Answer, gone: threading.Event) -> None:
-    with contextlib.closing(operator.subscribe()) as feed:
-        while not gone.wait(0.01):
-            for event in feed.drain():
-                if isinstance(event, AskOpened):
-                    operator.answer(event.ask.id, answer, "a note from the operator")
-
-
-def breaker(home: Home, *arguments: str) -> str:
-    """Run ``breaker`` in this home's project; it must succeed."""
-    done = subprocess.run(
-        [*BREAKER, *arguments],
-        cwd=home.project,
-        env=home.environment(PYTHONPATH=str(ROOT)),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
-
-
-def endpoint_in(home: Home) -> Endpoint | None:
-    """Where hooks over HTTP were installed to."""
-    for file in home.root.rglob("http-hook.json"):
-        return Endpoint(**json.loads(file.read_text()))
-    return None
-
-
-def again(client: Client, command: str, times: int, first: int = 0) -> list[Step]:
-    """A model that runs the same command over and over."""
-    return [Step(client.shell(command, number)) for number in range(first, first + times)]
-
+only_claude_code = pytest.mark.parametrize("client", [ClaudeCode()], indirect=True, ids=["claude-code"])
 
 # -- the gate ---------------------------------------------------------------------------------------------------
 
@@ -158,7 +35,7 @@ def test_fourteen_times_the_same(client: Client, root: Path, answer: Answer | No
         check_fourteen(found, answer)
 
 
-@pytest.mark.parametrize("client", [ClaudeCode()], indirect=True, ids=["claude-code"])
+@only_claude_code
 def test_fourteen_times_the_same_over_http(client: Client, root: Path) -> None:
     with scene(client, root, {"WORK": again(client, SAME, 14)}, "--http", operator="rejected") as found:
         with found.session() as session:
@@ -208,13 +85,12 @@ def test_a_new_human_message_clears_it(client: Client, root: Path) -> None:
 
 
 def test_a_sub_agent_has_its_own_count(client: Client, root: Path) -> None:
-    delegation = client.delegate("PART")
-    if delegation is None:
-        pytest.skip(f"{client.harness} does not tell its sub-agents apart")
-    scripts = {"WORK": [*again(client, SAME, 11), Step(delegation)], "PART": again(client, SAME, 11, 20)}
+    if not client.apart:
+        pytest.skip(f"{client.harness} tells hooks nothing by which a sub-agent could be told from the main agent")
+    scripts = {"WORK": [*again(client, SAME, 11), Step(client.delegate("PART"))], "PART": again(client, SAME, 11, 20)}
     with scene(client, root, scripts) as found, found.session() as session:
         session.write("WORK, please")
-        until(lambda: found.model.ended("PART"), "the sub-agent comes to its end")
+        session.until(lambda: found.model.ended("PART"), "the sub-agent comes to its end")
         assert found.ran == 22
         main, sub = (one for one in found.of(AgentStarted) if one.parent or one.agent)
         assert (sub.parent, sub.harness) == (main.agent, client.harness)
@@ -222,16 +98,19 @@ def test_a_sub_agent_has_its_own_count(client: Client, root: Path) -> None:
 
 
 def test_an_interrupt_withdraws_the_ask(client: Client, root: Path) -> None:
-    scripts = {"WORK": again(client, SAME, 13)}
+    scripts = {"WORK": again(client, SAME, 13), "MORE": again(client, SAME, 1)}
     with scene(client, root, scripts) as found, found.session() as session:
         assert found.host
         with contextlib.closing(found.host.operator()):
             session.write("WORK, please")
-            until(lambda: found.of(AskOpened), "the operator is asked")
+            session.until(lambda: found.of(AskOpened), "the operator is asked")
             session.interrupt()
             (closed,) = until(lambda: found.of(AskClosed), "the ask is withdrawn")
             assert closed.outcome == "cancelled"
-        assert found.ran == 11
+            assert found.ran == 11
+            if not session.interrupt_ends_it:
+                session.tell("MORE")
+                assert found.ran == 12
 
 
 ATTENDED = """
@@ -240,38 +119,59 @@ from pathlib import Path
 from engine.events import AskOpened
 from engine.host import Host
 
+home = Path(sys.argv[1])
+
 def tell(event):
     if isinstance(event, AskOpened):
-        print("asked", flush=True)
+        (home / "asked").touch()
 
-with Host(socket=Path(sys.argv[1]), listeners=[tell]) as host:
+with Host(socket=home / "e.sock", listeners=[tell]) as host:
     operator = host.operator()
-    print("ready", flush=True)
+    (home / "ready").touch()
     time.sleep(3600)
 """
 
 
-def test_an_engine_killed_while_a_call_waits(client: Client, root: Path) -> None:
-    home = Home(root)
-    command = [sys.executable, "-c", ATTENDED, str(root / "e.sock")]
-    with Model({"WORK": again(client, SAME, 12)}) as model:
-        client.prepare(home, model)
-        breaker(home, "install", client.harness, "--socket", str(root / "e.sock"))
-        client.approve(home)
-        found = Scene(client, home, model, None, [])
-        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as engine:
-            try:
-                assert engine.stdout
-                assert engine.stdout.readline() == "ready\n"
-                with found.session() as session:
-                    session.write("WORK, please")
-                    assert engine.stdout.readline() == "asked\n"
-                    engine.kill()
-                    until(lambda: model.ended("WORK"), "the model comes to its end")
-            finally:
-                engine.kill()
+@contextlib.contextmanager
+def engine_of_its_own(root: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """An attended engine that can be killed. Who is asked something there finds ``asked`` in the home."""
+    with subprocess.Popen([sys.executable, "-c", ATTENDED, str(root)], cwd=ROOT) as engine:
+        try:
+            until((root / "ready").exists, "the engine is there")
+            yield engine
+        finally:
+            engine.kill()
+
+
+@pytest.mark.parametrize("options", [(), ("--fail-closed",)], ids=["open", "closed"])
+def test_an_engine_killed_while_a_call_waits(client: Client, root: Path, options: tuple[str, ...]) -> None:
+    with without_engine(client, root, 12, *options) as found, engine_of_its_own(root) as engine:
+        with found.session() as session:
+            session.write("WORK, please")
+            session.until((root / "asked").exists, "the operator is asked")
+            engine.kill()
+            session.until(lambda: found.model.ended("WORK"), "the model comes to its end")
         assert found.ran == 11
         assert found.told(NO_ANSWER)[:1] == [12]
+
+
+@pytest.mark.parametrize(("options", "ran"), [((), 2), (("--fail-closed",), 0)], ids=["open", "closed"])
+def test_no_engine(client: Client, root: Path, options: tuple[str, ...], ran: int) -> None:
+    with without_engine(client, root, 2, *options) as found, found.session() as session:
+        session.tell("WORK")
+        assert found.ran == ran
+        assert found.told(REFUSED) == ([] if ran else [1, 2])
+
+
+@contextlib.contextmanager
+def without_engine(client: Client, root: Path, times: int, *options: str) -> Iterator[Scene]:
+    """A client whose hooks are installed, and nobody there to ask."""
+    home = Home(root)
+    with Model({"WORK": again(client, SAME, times)}) as model:
+        client.prepare(home, model)
+        breaker(home, "install", client.harness, "--socket", str(root / "e.sock"), *options)
+        client.approve(home)
+        yield Scene(client, home, model, None, [])
 
 
 def test_the_doctor_finds_it_well(client: Client, root: Path) -> None:
