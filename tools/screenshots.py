@@ -1,7 +1,8 @@
 """Take the README's pictures from a real run of the demo: ``python -m tools.screenshots [DIRECTORY]``.
 
 The demo's engine and agents run as they do for anybody; the console is drawn without a terminal and exported as SVG
-when what a picture is about has come about. The SVG names fonts that systems have, and none from a network; its PNG is
+when what a picture is about has come about. What the engine reported is written down as a journal is, and replayed for
+the picture of a replay. The SVG names fonts that systems have, and none from a network; its PNG is
 made by ``rsvg-convert`` (Debian: librsvg2-bin) with DejaVu Sans Mono.
 """
 
@@ -12,15 +13,21 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from textual.pilot import Pilot
 
 from console.app import ConsoleApp, Options
 from console.attention import Settings
 from console.demo.source import DemoSource
+from console.replaying.app import ReplayApp
+from console.replaying.source import ReplaySource
+from console.sources import Source
 from console.state.measures import Stage
+from engine.events import Event, Snapshot, encoder
+from engine.transcripts.files import read_session_file
 
 DIRECTORY = Path(__file__).parents[1] / "screenshots"
 FONTS = "'DejaVu Sans Mono', ui-monospace, Menlo, Consolas, monospace"
@@ -118,15 +125,49 @@ async def narrow(camera: Camera) -> None:
     await camera.take("narrow")
 
 
+async def replay(camera: Camera) -> None:
+    """The run replayed, at the gate that it met."""
+    app = camera.app
+    assert isinstance(app, ReplayApp)  # noqa: S101 - ``run`` made it
+    await camera.until(lambda: app.recording.course.complete)
+    await camera.press("0", "d")
+    await camera.take("replay")
+
+
+class WrittenDown(DemoSource):
+    """A demo whose events are written to a file, one a line, as in a journal."""
+
+    def __init__(self, file: Path) -> None:
+        super().__init__(SEED, SPEED)
+        self._file = file
+
+    def drain(self) -> list[Event | Snapshot]:
+        drained = super().drain()
+        with self._file.open("ab") as file:
+            file.writelines(encoder.encode(event) + b"\n" for event in drained if not isinstance(event, Snapshot))
+        return drained
+
+
 async def run(directory: Path) -> None:
-    for size, scene in ((WIDE, wide), (NARROW, narrow)):
-        source = DemoSource(SEED, SPEED)
-        app = ConsoleApp(source, Options(attention=Settings(bell=False, title=False, notify=False)))
-        try:
-            async with app.run_test(size=size) as pilot:
-                await scene(Camera(app, pilot, directory))
-        finally:
-            source.close()
+    options = Options(attention=Settings(bell=False, title=False, notify=False))
+    with TemporaryDirectory() as place:
+        journal = Path(place) / "run.jsonl"
+        for size, scene, file in ((WIDE, wide, journal), (NARROW, narrow, Path(place) / "other.jsonl")):
+            demo = WrittenDown(file)
+            await photograph(ConsoleApp(demo, options), demo, size, scene, directory)
+        recorded = ReplaySource("run.jsonl", read_session_file(journal))
+        await photograph(ReplayApp(recorded, options), recorded, WIDE, replay, directory)
+
+
+async def photograph(
+    app: ConsoleApp, source: Source, size: tuple[int, int], scene: Callable[[Camera], Awaitable[None]], directory: Path
+) -> None:
+    """Let a scene take its pictures of an application, and close its source."""
+    try:
+        async with app.run_test(size=size) as pilot:
+            await scene(Camera(app, pilot, directory))
+    finally:
+        source.close()
 
 
 if __name__ == "__main__":

@@ -55,7 +55,7 @@ def turn_started(state: State, event: TurnStarted) -> None:
 def ask_opened(state: State, event: AskOpened) -> None:
     ask = event.ask
     hold(state, ask)
-    text = f"asks you about {hits_text(ask.hits)}"
+    text = f"{'would have asked' if state.supposed else 'asks'} you about {hits_text(ask.hits)}"
     state.add_row(event.at, "ask", state.agents.known(ask.agent, event.at), text, GLYPHS["GATE"])
 
 
