@@ -51,7 +51,12 @@ Without --user or --project: claude-code and opencode for the project, the other
 )
 @target_options
 @click.option("--fail-closed", is_flag=True, help="Without a running engine, deny every call. Default: allow it.")
-@click.option("--http", is_flag=True, help="Claude Code only: no process per call, the engine listens on the loopback.")
+@click.option(
+    "--http",
+    is_flag=True,
+    help="Claude Code only: no process per call, the engine listens on the loopback. As with --fail-closed, calls are "
+    "denied without a running engine.",
+)
 @click.option(
     "--socket",
     type=click.Path(path_type=Path),
@@ -189,7 +194,7 @@ def _left_to_do(target: Target, plan: Plan, endpoint: Endpoint | None) -> Iterat
     if target.scope == "project" and harness.name == "gemini-cli":
         yield "Trust this folder in Gemini CLI; elsewhere it skips a project's hooks."
     if endpoint:
-        yield "Start the engine anew: it listens for http hooks from its start."
+        yield "Start the engine anew: it listens for http hooks from its start. Without one every call is denied."
         if plan.found.data is not None and plan.found.mode & 0o077:
             yield f"Run chmod 600 on {plan.found.path.name}: others can read it, and a secret stands in there now."
     yield f"Run breaker doctor to see whether it works; sessions of {harness.title} under way may need a restart."

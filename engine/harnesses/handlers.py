@@ -112,7 +112,8 @@ def is_own(harness: Harness, entry: Installed, interpreter: Path) -> bool:
     Anything else in there may be an agent's, and must not be run for it.
     """
     if entry.url:
-        return entry.endpoint is not None
+        blocks = entry.event not in BEFORE_A_CALL or entry.handler.get("onFailure") == "block"
+        return blocks and entry.endpoint is not None
     if harness.bridge:
         return entry.plugin == str(harness.bridge.plugin)
     own = Path(entry.interpreter)
@@ -136,7 +137,8 @@ def _handler(harness: Harness, event: str, wishes: Wishes) -> dict[str, Any]:
     else:
         handler |= {"type": "command", "command": _command(harness, event, wishes, hook_seconds)}
     handler["timeout"] = seconds * harness.second
-    if wishes.fail_closed and harness.can_block and event in BEFORE_A_CALL:
+    # Over HTTP nobody of ours is there to tell an engine that went while a call waited from one that never was.
+    if (wishes.fail_closed or wishes.endpoint) and harness.can_block and event in BEFORE_A_CALL:
         handler["onFailure"] = "block"
     return handler
 

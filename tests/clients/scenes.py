@@ -69,7 +69,7 @@ def scene(
         client.prepare(home, model)
         breaker(home, "install", client.harness, "--socket", str(root / "e.sock"), *options)
         client.approve(home)
-        engine = Host(socket=root / "e.sock", listeners=[events.append], http=endpoint_in(home))
+        engine = Host(socket=root / "e.sock", listeners=[events.append], http=endpoint_in(root))
         with engine as host, attended(host, operator):
             yield Scene(client, home, model, host, events)
 
@@ -113,9 +113,9 @@ def breaker(home: Home, *arguments: str) -> str:
     return done.stdout
 
 
-def endpoint_in(home: Home) -> Endpoint | None:
-    """Where hooks over HTTP were installed to."""
-    for file in home.root.rglob("http-hook.json"):
+def endpoint_in(root: Path) -> Endpoint | None:
+    """Where hooks over HTTP were installed to, in the home that is there."""
+    for file in root.rglob("http-hook.json"):
         return Endpoint(**json.loads(file.read_text()))
     return None
 

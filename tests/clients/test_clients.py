@@ -98,8 +98,13 @@ def test_a_sub_agent_has_its_own_count(client: Client, root: Path) -> None:
 
 
 def test_an_interrupt_withdraws_the_ask(client: Client, root: Path) -> None:
+    check_interrupt(client, root)
+
+
+def check_interrupt(client: Client, root: Path, *options: str) -> None:
+    """The ask is withdrawn, its call never runs, and the session goes on where an interrupt does not end it."""
     scripts = {"WORK": again(client, SAME, 13), "MORE": again(client, SAME, 1)}
-    with scene(client, root, scripts) as found, found.session() as session:
+    with scene(client, root, scripts, *options) as found, found.session() as session:
         assert found.host
         with contextlib.closing(found.host.operator()):
             session.write("WORK, please")
@@ -118,6 +123,7 @@ import sys, time
 from pathlib import Path
 from engine.events import AskOpened
 from engine.host import Host
+from tests.clients.scenes import endpoint_in
 
 home = Path(sys.argv[1])
 
@@ -125,7 +131,7 @@ def tell(event):
     if isinstance(event, AskOpened):
         (home / "asked").touch()
 
-with Host(socket=home / "e.sock", listeners=[tell]) as host:
+with Host(socket=home / "e.sock", listeners=[tell], http=endpoint_in(home)) as host:
     operator = host.operator()
     (home / "ready").touch()
     time.sleep(3600)
@@ -153,6 +159,23 @@ def test_an_engine_killed_while_a_call_waits(client: Client, root: Path, options
             session.until(lambda: found.model.ended("WORK"), "the model comes to its end")
         assert found.ran == 11
         assert found.told(NO_ANSWER)[:1] == [12]
+
+
+@only_claude_code
+def test_an_engine_killed_while_a_call_waits_over_http(client: Client, root: Path) -> None:
+    with without_engine(client, root, 13, "--http") as found, engine_of_its_own(root) as engine:
+        with found.session() as session:
+            session.write("WORK, please")
+            session.until((root / "asked").exists, "the operator is asked")
+            engine.kill()
+            session.until(lambda: found.model.ended("WORK"), "the model comes to its end")
+        assert found.ran == 11
+        assert found.told("blocking because onFailure is")[:1] == [12]
+
+
+@only_claude_code
+def test_an_interrupt_withdraws_the_ask_over_http(client: Client, root: Path) -> None:
+    check_interrupt(client, root, "--http")
 
 
 @pytest.mark.parametrize(("options", "ran"), [((), 2), (("--fail-closed",), 0)], ids=["open", "closed"])

@@ -349,17 +349,19 @@ def test_hostile_settings_cannot_write_to_the_terminal(home: Home) -> None:
 # -- over HTTP --------------------------------------------------------------------------------------------------
 
 
-def test_hooks_over_http(home: Home) -> None:
+@pytest.mark.parametrize("more", [(), ("--fail-closed",)])
+def test_hooks_over_http(home: Home, more: tuple[str, ...]) -> None:
     before = home.tree()
-    home.breaker("install", "claude-code", "--http", "--fail-closed")
+    assert "Without one every call is denied" in home.breaker("install", "claude-code", "--http", *more).output
     endpoint = load_endpoint()
     assert endpoint is not None
     for event, handler in handlers(home.settings("claude-code", "project")).items():
         assert handler["type"] == "http"
         assert handler["url"] == endpoint.url("claude-code", event)
+        assert (handler.get("onFailure") == "block") is (event == "PreToolUse")
     (kept,) = home.root.rglob("http-hook.json")
     assert stat.S_IMODE(kept.stat().st_mode) == 0o600
-    home.breaker("install", "claude-code", "--http")
+    home.breaker("install", "claude-code", "--http", *more)
     assert load_endpoint() == endpoint
     home.breaker("uninstall", "claude-code")
     assert load_endpoint() is None
