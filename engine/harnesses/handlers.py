@@ -111,15 +111,17 @@ def is_own(harness: Harness, entry: Installed, interpreter: Path) -> bool:
 
     Anything else in there may be an agent's, and must not be run for it.
     """
+    closed = bool(entry.url) or "--fail-closed" in entry.words
+    if _blocks(harness, entry.event, closed=closed) and entry.handler.get("onFailure") != "block":
+        return False
     if entry.url:
-        blocks = entry.event not in BEFORE_A_CALL or entry.handler.get("onFailure") == "block"
-        return blocks and entry.endpoint is not None
+        return entry.endpoint is not None
     if harness.bridge:
         return entry.plugin == str(harness.bridge.plugin)
     own = Path(entry.interpreter)
     if own.parent != interpreter.parent or own.resolve() != interpreter.resolve():
         return False
-    wishes = Wishes(own, HOOK_SCRIPT, Path(entry.option("--socket")), None, fail_closed="--fail-closed" in entry.words)
+    wishes = Wishes(own, HOOK_SCRIPT, Path(entry.option("--socket")), None, fail_closed=closed)
     seconds = entry.option("--timeout")
     return seconds.isdigit() and entry.handler.get("command") == _command(harness, entry.event, wishes, int(seconds))
 
@@ -138,9 +140,14 @@ def _handler(harness: Harness, event: str, wishes: Wishes) -> dict[str, Any]:
         handler |= {"type": "command", "command": _command(harness, event, wishes, hook_seconds)}
     handler["timeout"] = seconds * harness.second
     # Over HTTP nobody of ours is there to tell an engine that went while a call waited from one that never was.
-    if (wishes.fail_closed or wishes.endpoint) and harness.can_block and event in BEFORE_A_CALL:
+    if _blocks(harness, event, closed=wishes.fail_closed or wishes.endpoint is not None):
         handler["onFailure"] = "block"
     return handler
+
+
+def _blocks(harness: Harness, event: str, *, closed: bool) -> bool:
+    """Whether the harness is told that a call must not run when its hook breaks."""
+    return closed and harness.can_block and event in BEFORE_A_CALL
 
 
 def _seconds(event: str, ask_timeout: float | None) -> tuple[int, int]:

@@ -208,6 +208,13 @@ def test_a_script_that_is_gone(home: Home, engine: Host) -> None:
     assert any("which is not there" in problem for problem in examine(home, 1)["problems"])
 
 
+@pytest.mark.parametrize("option", ["--http", "--fail-closed"])
+def test_a_hook_that_no_longer_denies_when_it_breaks(home: Home, engine: Host, option: str) -> None:
+    home.breaker("install", "claude-code", option)
+    change(home.settings("claude-code", "project"), '"onFailure": "block"', '"onFailure": "ignore"')
+    assert any("not as this breaker writes it" in problem for problem in examine(home, 1)["problems"])
+
+
 def test_a_line_that_somebody_else_wrote_is_never_run(home: Home, engine: Host) -> None:
     """Settings of a project may be an agent's, and the doctor runs outside of the agent's sandbox."""
     home.breaker("install", "claude-code")
