@@ -133,7 +133,7 @@ def _on_screen(file: str, config: Config, answers: FixedAnswer | None, theme: st
     path = Path(file)
     with ending("replay", file):
         try:
-            form = format_of(path)
+            form = format_of(path) if path.is_file() else None  # what a pipe has given it does not give again
             progress = Progress(0 if form is dsh.FORMAT else size_of(path))
             lines = read_session_file(path, progress.take)
             first = next(lines, None)

@@ -71,7 +71,7 @@ class Playhead(Struct, frozen=True):
     """Seconds of playing that have gone by, at the session's own speed."""
     ticked: float | None = None
     """When time was last taken in; None: it begins with the next tick."""
-    sought: Kind | None = None
+    sought: Kind | Literal["end"] | None = None
     """What to go to as soon as it has been read."""
     said: str = ""
     """Why the last key did nothing, or did something else."""
@@ -90,6 +90,8 @@ def step(head: Playhead, happened: Input, course: Course, now: float) -> Playhea
         case Speed(by):
             index = min(max(SPEEDS.index(head.speed) + by, 0), len(SPEEDS) - 1)
             return structs.replace(head, speed=SPEEDS[index], said="")
+        case Edge(end=True):
+            return _to_end(head, course)
     return _to(head, _sought(head, happened, course), course)
 
 
@@ -97,14 +99,20 @@ def _sought(head: Playhead, happened: Leap | Seek | Edge, course: Course) -> int
     match happened:
         case Leap(by):
             return head.place + by * max(round(course.count * LEAP), 1)
-        case Edge(end):
-            return course.count if end else 0
-    return happened.place
+        case Seek(place):
+            return place
+    return 0
+
+
+def _to_end(head: Playhead, course: Course) -> Playhead:
+    """To the end; while it is still being read, to the end of that, again and again."""
+    there = structs.replace(_to(head, course.count, course), playing=False)
+    return there if course.complete else structs.replace(there, sought="end", said="reading …")
 
 
 def _tick(head: Playhead, course: Course, now: float) -> Playhead:
     if head.sought:
-        return _to_next(head, 1, head.sought, course)
+        return _to_end(head, course) if head.sought == "end" else _to_next(head, 1, head.sought, course)
     if not head.playing:
         return head
     passed = min(max(now - head.ticked, 0.0), LONGEST_TICK) if head.ticked is not None else 0.0
@@ -132,7 +140,7 @@ def _toggle(head: Playhead, course: Course) -> Playhead:
 def _to_next(head: Playhead, by: int, kind: Kind, course: Course) -> Playhead:
     place = course.next(kind, head.place) if by > 0 else course.previous(kind, head.place)
     if place is not None:
-        return structs.replace(_to(head, place, course), playing=False, sought=None)
+        return structs.replace(_to(head, place, course), playing=False)
     if by > 0 and not course.complete:
         return structs.replace(head, playing=False, sought=kind, said="looking …")
     head = structs.replace(head, sought=None)
@@ -143,4 +151,4 @@ def _to_next(head: Playhead, by: int, kind: Kind, course: Course) -> Playhead:
 
 def _to(head: Playhead, place: int, course: Course) -> Playhead:
     place = min(max(place, 0), course.count)
-    return structs.replace(head, place=place, clock=course.comes(place), ticked=None, said="")
+    return structs.replace(head, place=place, clock=course.comes(place), ticked=None, sought=None, said="")

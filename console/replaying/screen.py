@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar, cast
 
-from textual import on
+from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
@@ -21,6 +21,8 @@ from console.widgets.transport import TransportLine
 if TYPE_CHECKING:
     from console.replaying.app import ReplayApp
 
+LOWEST = 18
+"""Lines of the screen below which the lists get less room than they want."""
 INPUTS: dict[str, Input] = {
     "back": Step(-1),
     "on": Step(1),
@@ -104,6 +106,10 @@ class ReplayScreen(MainScreen, inherit_bindings=False):
     def compose_below(self) -> ComposeResult:
         yield self.transport
         yield self.timeline
+
+    def on_resize(self, event: events.Resize) -> None:
+        """On a very low screen the lists give way: it is the timeline that says where one is."""
+        self.set_class(event.size.height < LOWEST, "-lowest")
 
     def turn_to(self, state: State) -> None:
         """Draw another state from now on."""

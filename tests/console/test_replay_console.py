@@ -39,6 +39,18 @@ async def test_it_says_what_it_is_and_where_it_stands(size: tuple[int, int]):
         assert "space Play" in on.text("KeyLine FooterKey") + on.text("FooterKey").replace("\n", " ")
 
 
+@pytest.mark.parametrize("size", [(80, 12), (60, 14), (100, 17)])
+async def test_on_a_very_low_screen_the_lists_give_way(size: tuple[int, int]):
+    async with replaying(source_of(looping()), size) as on:
+        await on.press("d")
+        await on.taken_in()
+        for selector in ("#status", "#transport", "#timeline", "#stream"):
+            region = on.app.screen.query_one(selector).region
+            assert region.height > 0
+            assert 0 <= region.y < region.bottom <= size[1] - 1, selector
+        assert "would have" in on.text("#stream")
+
+
 async def test_it_plays_by_itself_and_stops_at_the_end():
     async with replaying(source_of(looping()), paused=False) as on:
         assert on.app.head.playing

@@ -129,6 +129,19 @@ def test_what_is_not_read_yet_is_gone_to_when_it_is(kind: Kind):
     assert (head.sought, head.said) == (None, "" if kind == "call" else "none after")
 
 
+def test_the_end_is_followed_while_it_is_read():
+    course = Course()
+    head = after(Edge(end=True), course=course)
+    for event in replay_events(lines(looping())):
+        if not isinstance(event, Snapshot | Damaged | Unknown):
+            course.append(event)
+            head = step(head, Tick(), course, 1.0)
+            assert (head.place, head.said) == (course.count, "reading …")
+    course.complete = True
+    head = step(head, Tick(), course, 1.0)
+    assert (head.sought, head.said, head.playing) == (None, "", False)
+
+
 def test_leaps_edges_and_places():
     assert after(Edge(end=True)).place == END
     assert after(Edge(end=True), Edge(end=False)).place == 0

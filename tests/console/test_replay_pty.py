@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -83,6 +84,18 @@ def test_what_harnesses_write_is_replayed(name: str):
         terminal.send(" d")
         terminal.wait_for("would have asked")
         terminal.send("$q")
+        assert terminal.wait_for_exit() == 0
+
+
+def test_a_pipe_is_read_like_a_file(home: Path):
+    file = home / "run.jsonl"
+    file.write_bytes(session(looping()))
+    command = f"{shlex.join(BREAKER)} replay --console <(cat {shlex.quote(str(file))})"
+    with Terminal(["bash", "-c", command], directory=ROOT, columns=104, rows=32) as terminal:
+        terminal.wait_for("▶ replay")
+        terminal.send(" $")
+        terminal.wait_for("call 42/42")
+        terminal.send("q")
         assert terminal.wait_for_exit() == 0
 
 
