@@ -94,11 +94,10 @@ class HostSource:
     def _run(self) -> None:
         try:
             host = self._make()
-            host.start()
-            self._host = host
             operator = host.operator()
-            self._feed = operator.subscribe()
-            self.operator = operator
+            feed = operator.subscribe()
+            host.start()
+            self._host, self._feed, self.operator = host, feed, operator
         except Exception as error:  # noqa: BLE001 - told to the person who started it, by who drains
             self.failed = error
 

@@ -28,7 +28,8 @@ from engine.harnesses.endpoint import Endpoint
 from engine.harnesses.hooks import Hooks
 from engine.journal import Journal
 from engine.journal_reader import recover
-from engine.operator import Answer, Operator
+from engine.local_operator import LocalOperator
+from engine.operator import Operator
 from engine.paths import operator_socket_path, socket_path
 from engine.server import Server
 from engine.service.connection import HookHandler
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
     from engine.http_hooks import HttpHooks
 
 GONE = "The engine has stopped."
-LEFT = "This operator has left."
 
 Given = TypeVar("Given")
 
@@ -75,6 +75,7 @@ class Host:
         self._listeners = tuple(listeners)
         self._adjust = adjust
         self._early: list[BoundedFeed] = []
+        self._early_operators: list[Operator] = []
         self._thread: threading.Thread | None = None
         self._lock = threading.Lock()
         self._calls: set[Future[Any]] = set()
@@ -126,8 +127,24 @@ class Host:
     # -- what may be done with it -----------------------------------------------------------------------------
 
     def operator(self) -> Operator:
-        """An operator, here in this process; asks wait for an answer as long as there is one."""
-        return _LocalOperator(self)
+        """An operator, here in this process; asks wait for an answer as long as there is one.
+
+        One who is there before the start is there for the first call: nothing is refused because nobody was.
+        """
+        operator = LocalOperator(self)
+        if self._thread is None:
+            self._early_operators.append(operator)
+        else:
+            self.call(Desk.attach)
+        return operator
+
+    def leave(self, operator: Operator) -> None:
+        """An operator of ``operator()`` has closed. Not for others."""
+        if self._thread is None:
+            self._early_operators.remove(operator)
+        else:
+            with contextlib.suppress(ConnectionError):
+                self.call(Desk.detach)
 
     def subscribe(self) -> BoundedFeed:
         """Watch without being an operator; who subscribes before the start misses nothing that comes with it."""
@@ -207,6 +224,8 @@ class Host:
                 record.callback(_remember(desk, self._journal).close)
             desk.reconfigure(config, loaded.source, loaded.warnings)
             ending.callback(desk.close, GONE)
+            for _ in self._early_operators:
+                desk.attach()
             if loaded.sources.files:
                 ending.callback(_reload(desk, loaded, self._adjust).cancel)
             await server.start()
@@ -222,49 +241,6 @@ class Host:
             await stop.wait()
             with self._lock:
                 self._running = None
-
-
-class _LocalOperator:
-    """An ``Operator`` in the engine's own process."""
-
-    def __init__(self, host: Host) -> None:
-        self._host = host
-        self._feeds: list[BoundedFeed] = []
-        self._left = False
-        host.call(Desk.attach)
-
-    def subscribe(self) -> BoundedFeed:
-        if self._left:
-            raise ConnectionError(LEFT)
-        feed = self._host.subscribe()
-        self._feeds.append(feed)
-        return feed
-
-    def answer(self, ask_id: str, answer: Answer, note: str = "") -> None:
-        self._call(lambda desk: desk.answer(ask_id, answer, note))
-
-    def revoke(self, agent: str, fingerprint: str) -> bool:
-        return self._call(lambda desk: desk.revoke(agent, fingerprint))
-
-    def lift(self, agent: str, fingerprint: str) -> bool:
-        return self._call(lambda desk: desk.lift(agent, fingerprint))
-
-    def reset_turn(self, agent: str) -> None:
-        self._call(lambda desk: desk.reset_turn(agent))
-
-    def close(self) -> None:
-        if self._left:
-            return
-        self._left = True
-        for feed in self._feeds:
-            feed.close()
-        with contextlib.suppress(ConnectionError):
-            self._host.call(Desk.detach)
-
-    def _call(self, action: Callable[[Desk], Given]) -> Given:
-        if self._left:
-            raise ConnectionError(LEFT)
-        return self._host.call(action)
 
 
 def fast_loop() -> Callable[[], asyncio.AbstractEventLoop]:

@@ -11,7 +11,7 @@ from msgspec import structs
 
 from engine.config import DEFAULTS
 from engine.configuration.file import load
-from engine.events import ConfigChanged, Notice, Snapshot
+from engine.events import ConfigChanged, Notice, OperatorChanged, Snapshot
 from engine.host import Host, fast_loop
 from engine.paths import PathError
 from engine.service.desk import Desk
@@ -121,6 +121,22 @@ def test_a_changed_configuration_comes_into_force_and_a_broken_one_does_not() ->
                 changes = until(lambda: [one for one in feed.drain() if isinstance(one, ConfigChanged)])
                 assert host.call(lambda desk: desk.breaker.config.window) == holds
                 assert bool(changes[-1].error) is (text == "window: 3\n")
+
+
+def test_an_operator_who_is_there_before_the_start_is_asked_about_the_first_call() -> None:
+    with short_directory() as directory:
+        host = Host(structs.replace(DEFAULTS, limits={"cmd": 1.0}), socket=directory / "e.sock")
+        operator = host.operator()
+        host.operator().close()
+        feed = operator.subscribe()
+        with host, Wire(host.socket, "a") as wire:
+            number = wire.send("call/decide", id="c1", tool="bash", args={"command": "make"})
+            (ask,) = until(lambda: host.call(lambda desk: desk.breaker.asks()))
+            operator.answer(ask.id, "approved")
+            assert wire.read()["id"] == number
+            assert any(isinstance(event, OperatorChanged) and event.attended for event in feed.drain())
+            operator.close()
+            assert not host.call(lambda desk: desk.breaker.attended)
 
 
 def test_a_journal_is_written_and_the_next_engine_goes_on_where_this_one_stopped() -> None:
