@@ -34,6 +34,9 @@ FINGERPRINT_CHARS = 200
 ALIKE_SECONDS = 10.0
 """Refusals and failures of one agent's tool in a row are one line and a number, told at the latest after this time."""
 
+PRUNED_EVERY_SECONDS = 5.0
+"""How often agents that have ended are forgotten."""
+
 TAKEN_BACK_BY = {"exemption": "revoke", "refusal": "lift"}
 
 Rule = tuple[str, str, str]
@@ -53,11 +56,17 @@ class Lines:
         self._answers = answers
         self._asks_numbered = 0
         self._rules_numbered = 0
+        self._rules_of: dict[str, dict[Rule, int]] = {}
+        """The numbers in ``rules`` by agent."""
+        self._pruned_at = 0.0
         self._alike = Alike()
 
     def told(self, events: Iterable[Event | Snapshot], now: float) -> list[str]:
         """The lines of these events. ``now`` is in unix seconds."""
         lines = [line for event in events for line in self._told(event, now)]
+        if not 0 <= now - self._pruned_at < PRUNED_EVERY_SECONDS:
+            self._pruned_at = now
+            self.state.agents.prune(now)
         return lines or self._alike.due(now)
 
     def number_of(self, ask_id: str) -> int | None:
@@ -92,7 +101,7 @@ class Lines:
             for agent, depth in agents
         )
         for kind in TAKEN_BACK_BY:
-            rules = [(number, rule) for number, rule in self._standing().items() if rule[0] == kind]
+            rules = [(number, rule) for number, rule in sorted(self.rules.items()) if rule[0] == kind]
             lines.append(f"{len(rules)} {kind}s" if len(rules) != 1 else f"1 {kind}")
             lines += (
                 f"  {kind} {number}: {visible(fingerprint, FINGERPRINT_CHARS)} for {self.state.label(agent)}"
@@ -120,7 +129,7 @@ class Lines:
             case Exempted() | Refused():
                 return self._ruled(event)
             case ExemptionRevoked() | RefusalLifted() | TurnStarted() | AgentEnded():
-                self._standing()
+                self._keep_rules(event.agent)
         if closing is not None:
             del self.asks[closing]
             return [f"{clock(row.at)} ask {closing} is closed: {row.text}" for row in rows]
@@ -160,14 +169,14 @@ class Lines:
         """What an answer leaves behind, with the number to take it back by."""
         if self.state.supposed:
             return []
-        fresh = [number for number in self._standing() if self.rules[number][1] == event.agent]
+        self._keep_rules(event.agent)
         named = event.fingerprints if isinstance(event, Exempted) else tuple(one.fingerprint for one in event.refusals)
         kind = "exemption" if isinstance(event, Exempted) else "refusal"
         return [
             f"{clock(event.at)} {kind} {number}: {visible(rule[2], FINGERPRINT_CHARS)} for "
             f"{self.state.label(rule[1])} until your next message to it{self._how_back(kind, number)}"
-            for number in fresh
-            if (rule := self.rules[number])[0] == kind and rule[2] in named
+            for rule, number in self._rules_of.get(event.agent, {}).items()
+            if rule[0] == kind and rule[2] in named
         ]
 
     def _how_back(self, kind: str, number: int) -> str:
@@ -175,6 +184,8 @@ class Lines:
 
     def _began(self, now: float) -> list[str]:
         """After a snapshot: the asks it opened and closed, as far as they were not known."""
+        for agent_id in {*self._rules_of, *(agent.id for agent in self.state.agents)}:
+            self._keep_rules(agent_id)
         open_now = {(ask.id, ask.opened): ask for ask in self.state.asks.values()}
         known = {(ask.id, ask.opened): number for number, ask in self.asks.items()}
         lines: list[str] = []
@@ -186,18 +197,22 @@ class Lines:
             lines += [] if key in known else self._opened(ask, now)
         return lines
 
-    def _standing(self) -> dict[int, Rule]:
-        """The exemptions and refusals in force by their numbers; new ones get theirs here."""
-        standing: dict[Rule, None] = {}
-        for agent in self.state.agents:
-            standing |= dict.fromkeys(("exemption", agent.id, one) for one in agent.exemptions)
-            standing |= dict.fromkeys(("refusal", agent.id, one) for one in agent.refusals)
-        self.rules = {number: rule for number, rule in self.rules.items() if rule in standing}
-        numbered = set(self.rules.values())
-        fresh = [rule for rule in standing if rule not in numbered]
-        self.rules |= dict(enumerate(fresh, self._rules_numbered + 1))
-        self._rules_numbered += len(fresh)
-        return self.rules
+    def _keep_rules(self, agent_id: str) -> None:
+        """Give what came into force for an agent its number, and forget what is not in force any more."""
+        before, agent = self._rules_of.pop(agent_id, {}), self.state.agents.get(agent_id)
+        for number in before.values():
+            del self.rules[number]
+        if agent is None:
+            return
+        standing = [("exemption", agent_id, one) for one in agent.exemptions]
+        standing += [("refusal", agent_id, one) for one in agent.refusals]
+        if standing:
+            self._rules_of[agent_id] = {rule: before.get(rule) or self._new_number() for rule in standing}
+            self.rules |= {number: rule for rule, number in self._rules_of[agent_id].items()}
+
+    def _new_number(self) -> int:
+        self._rules_numbered += 1
+        return self._rules_numbered
 
 
 class Alike:
