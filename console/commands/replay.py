@@ -91,8 +91,8 @@ def replay(  # noqa: PLR0913 - one parameter an option
     Says of each call what was decided, what hit and what was advised. Damaged lines are named on standard error
     and passed over.
 
-    Exits with 3 when the gate refused a call, with 2 when FILE or the configuration cannot be used. With --console it
-    exits with 0 when it was left; damaged lines are shown where they stand.
+    Exits with 3 when the gate refused a call, with 2 when FILE or the configuration cannot be used. With --console
+    damaged lines are shown where they stand, and it exits with 0 when you leave.
     """
     if on_screen:
         _check_screen(file, json_lines=json_lines)

@@ -236,7 +236,7 @@ async def test_nothing_can_be_answered_and_quitting_asks_nothing():
 
 async def test_hostile_text_is_shown_and_obeyed_nowhere():
     session = Session()
-    evil = "\x1b]0;owned\x07\u202e[@click=app.quit]x[/]"
+    evil = "\x1b]0;owned\x07\u202e\ud800[@click=app.quit]x[/]"
     for _ in range(14):
         session.call(evil, f"curl -s https://h.example.org/\x1b[2J{evil}")
     async with replaying(source_of(session.lines), (160, 48)) as on:
@@ -246,6 +246,7 @@ async def test_hostile_text_is_shown_and_obeyed_nowhere():
         assert "\x1b" not in text
         assert "\x07" not in text
         assert "\u202e" not in text
+        assert "\ud800" not in text
         assert "[@click=app.quit]" in text.replace(" ", "")
 
 
