@@ -191,8 +191,7 @@ def _left_to_do(target: Target, plan: Plan, endpoint: Endpoint | None) -> Iterat
     yield from harness.by_hand
     if target.scope == "project":
         yield f"Keep {plan.found.path.name} out of version control: it names paths of this machine."
-    if target.scope == "project" and harness.name == "gemini-cli":
-        yield "Trust this folder in Gemini CLI; elsewhere it skips a project's hooks."
+        yield from harness.in_project
     if endpoint:
         yield "Start the engine anew: it listens for http hooks from its start. Without one every call is denied."
         if plan.found.data is not None and plan.found.mode & 0o077:

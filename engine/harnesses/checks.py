@@ -13,7 +13,7 @@ from engine.harnesses import codex
 from engine.harnesses.bridges import PLUGIN
 from engine.harnesses.codex_trust import read_config, untrusted
 from engine.harnesses.handlers import Installed, is_own, waiting_seconds
-from engine.harnesses.installation import Target, entries
+from engine.harnesses.installation import Target, entries, why_unread
 from engine.harnesses.known import BEFORE_A_CALL, HARNESSES, Harness, Scope
 from engine.harnesses.settings import SettingsError, read_settings
 from engine.harnesses.settings_file import find_settings
@@ -67,6 +67,7 @@ def _check(
     trial = _trial(harness, found, try_out)
     problems = [
         *("It is disabled in there." for one in found if one.off),
+        *_unread(target),
         *_incomplete(harness, scope, found),
         *(_missing_files(found) or _altered(harness, found)),
         *_impatient(found, ask_timeout),
@@ -97,6 +98,11 @@ def _trial(harness: Harness, found: tuple[Installed, ...], try_out: Callable[[In
     first = next((one for one in found if one.event in (*BEFORE_A_CALL, PLUGIN)), None)
     gone = first is None or (first.words and not Path(first.script).is_file())
     return None if gone or not first or not is_own(harness, first, Path(sys.executable)) else try_out(first)
+
+
+def _unread(target: Target) -> Iterator[str]:
+    if why := why_unread(target.harness, find_settings(target.path).text):
+        yield f"{why} Take that out."
 
 
 def _incomplete(harness: Harness, scope: Scope, found: tuple[Installed, ...]) -> Iterator[str]:

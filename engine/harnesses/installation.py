@@ -31,7 +31,15 @@ from engine.harnesses.records import (
     load_backup,
     load_record,
 )
-from engine.harnesses.settings import SettingsError, handlers_in, read_settings, with_hooks, without_hooks
+from engine.harnesses.settings import (
+    SettingsError,
+    handlers_in,
+    is_bare,
+    read_settings,
+    unread,
+    with_hooks,
+    without_hooks,
+)
 from engine.harnesses.settings_file import SettingsFile, delete_settings, find_settings, write_settings
 
 
@@ -81,7 +89,10 @@ def plan_install(target: Target, wishes: Wishes) -> Plan:
     found = _find(target)
     with _naming(found):
         before = _without_us(target.harness, found)
-        after = _with_us(target.harness, structs.replace(found, data=before).text, wishes).encode()
+        text = structs.replace(found, data=before).text
+        if why := why_unread(target.harness, text):
+            raise SettingsError(f"{why} Take that out first.")
+        after = _with_us(target.harness, text, wishes).encode()
     old = load_record(found.real)
     record = Record(
         target.harness.name,
@@ -130,6 +141,12 @@ def entries(target: Target) -> tuple[Installed, ...]:
     return tuple(one for one in every if one)
 
 
+def why_unread(harness: Harness, text: str) -> str:
+    """Why the harness reads nothing in these settings, hooks and all; empty when it does. Raises SettingsError."""
+    what = "" if harness.bridge else unread(text, harness.liberties, harness.keys)
+    return f"{harness.title} does not read settings with {what}, so no hook in there runs." if what else ""
+
+
 # -- inside ---------------------------------------------------------------------------------------------------
 
 
@@ -168,7 +185,7 @@ def _without_us(harness: Harness, found: SettingsFile) -> bytes | None:
 
     text, bridge = found.text, harness.bridge
     rest = bridge.unmounted(text) if bridge else without_hooks(text, is_ours, _settings_in(backup))
-    if rest != text and (record or bridge) and not (rest.strip() if bridge else read_settings(rest)):
+    if rest != text and (record or bridge) and (not rest.strip() if bridge else is_bare(rest)):
         if not record or not record.existed:
             return None
         if backup is not None and not backup.strip():

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from typing import Any, Literal
 
 from msgspec import Struct
@@ -23,6 +24,8 @@ _WITHIN_LINE = re.compile(_BLOCKS)
 """Comments that follow a value on its line; within a line that goes on, those that end before the line does."""
 
 Kind = Literal["object", "array", "value"]
+Liberty = Literal["comments", "trailing commas", "the same key twice", "a byte order mark"]
+"""What is no plain JSON, or not plainly JSON, and read by some all the same. A byte order mark is not read here."""
 
 
 class JsoncError(ValueError):
@@ -70,10 +73,21 @@ def parse(text: str) -> Node:
     return _Parser(text).document()
 
 
+def liberties(text: str) -> Mapping[Liberty, int]:
+    """The liberties that a document takes, each with the line of the first. Raises JsoncError."""
+    parser = _Parser(text)
+    parser.document()
+    return {liberty: parser.line(at) for liberty, at in parser.taken.items()}
+
+
 class _Parser:
     def __init__(self, text: str) -> None:
         self._text = text
         self._at = 0
+        self.taken: dict[Liberty, int] = {}
+
+    def line(self, at: int) -> int:
+        return self._text.count("\n", 0, at) + 1
 
     def document(self) -> Node:
         self._gap()
@@ -99,13 +113,19 @@ class _Parser:
         start = self._at
         self._at += 1
         children: list[Child] = []
+        keys: set[str] = set()
         while True:
             self._gap()
             if self._take(closing):
+                if children and (trailing := children[-1].comma) is not None:
+                    self.taken.setdefault("trailing commas", trailing)
                 return Node(kind, start, self._at, children=tuple(children))
             if children and children[-1].comma is None:
                 raise self._fault(f"a comma or {closing} is missing")
             child = self._child(kind, depth)
+            if kind == "object" and child.key in keys:
+                self.taken.setdefault("the same key twice", child.start)
+            keys.add(child.key)
             self._gap()
             comma = self._at - 1 if self._take(",") else None
             children.append(Child(child.start, child.node, child.key, comma))
@@ -133,7 +153,11 @@ class _Parser:
 
     def _gap(self) -> None:
         found = _GAP.match(self._text, self._at)
-        self._at = found.end() if found else self._at
+        end = found.end() if found else self._at
+        comment = self._text.find("/", self._at, end)
+        if comment >= 0:
+            self.taken.setdefault("comments", comment)
+        self._at = end
 
     def _take(self, sign: str) -> bool:
         if not self._text.startswith(sign, self._at):
@@ -142,9 +166,8 @@ class _Parser:
         return True
 
     def _fault(self, what: str) -> JsoncError:
-        line = self._text.count("\n", 0, self._at) + 1
         column = self._at - (self._text.rfind("\n", 0, self._at) + 1) + 1
-        return JsoncError(f"line {line}, column {column}: {what}")
+        return JsoncError(f"line {self.line(self._at)}, column {column}: {what}")
 
 
 # -- changes --------------------------------------------------------------------------------------------------

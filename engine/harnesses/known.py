@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from engine.harnesses import claude_code, codex, dsh, gemini_cli, opencode
 from engine.harnesses.bridges import BRIDGES, PLUGIN, Bridge
+from engine.harnesses.jsonc import Liberty
 
 Scope = Literal["user", "project"]
 
@@ -25,7 +26,11 @@ class Harness(Struct, frozen=True):
 
     ``events`` are the hooks it is given, those of tools with a matcher. ``second`` is a second in its unit of time.
     Without a ``project_file``, its projects have no settings of their own. ``can_block``: a handler may say that a call
-    must not run when its hook breaks. ``by_hand`` is what its user still has to do, ``to_know`` what no hook can mend.
+    must not run when its hook breaks. ``liberties`` are those with JSON that it bears in its settings, ``keys`` the
+    only ones that it bears at their top (none: any); with others it skips all of them, or does not start.
+
+    ``by_hand`` is what its user still has to do, ``in_project`` the same for a project's settings, and ``to_know`` what
+    no hook can mend.
     """
 
     name: str
@@ -38,7 +43,10 @@ class Harness(Struct, frozen=True):
     second: int = 1
     can_block: bool = False
     handler_name: bool = False
+    liberties: frozenset[Liberty] = frozenset()
+    keys: frozenset[str] = frozenset()
     by_hand: tuple[str, ...] = ()
+    in_project: tuple[str, ...] = ()
     to_know: tuple[str, ...] = ()
     bridge: Bridge | None = None
 
@@ -86,6 +94,11 @@ HARNESSES: Mapping[str, Harness] = {
                 *("UserPromptSubmit", "SubagentStart", "SubagentStop", "SessionEnd"),
             ),
             can_block=True,
+            liberties=frozenset({"a byte order mark", "the same key twice"}),
+            to_know=(
+                "Claude Code skips a whole settings file in which one value is not valid, and says so only in its "
+                "terminal. Type /hooks there to see these.",
+            ),
         ),
         Harness(
             codex.NAME,
@@ -95,10 +108,12 @@ HARNESSES: Mapping[str, Harness] = {
             ".codex/hooks.json",
             "user",
             ("PreToolUse", "PostToolUse", "UserPromptSubmit", "SubagentStart", "SubagentStop", "SessionEnd"),
+            keys=frozenset({"description", "hooks"}),
             by_hand=(
                 "Start codex, type /hooks and approve the hooks of repeat-tool-breaker. Until then Codex skips them "
                 "without a word. Each change of them must be approved again.",
             ),
+            in_project=("Codex reads a project's hooks unless you have told it not to trust the folder.",),
         ),
         Harness(
             gemini_cli.NAME,
@@ -110,6 +125,8 @@ HARNESSES: Mapping[str, Harness] = {
             ("BeforeTool", "AfterTool", "BeforeAgent", "SessionEnd"),
             second=1000,
             handler_name=True,
+            liberties=frozenset({"comments", "the same key twice"}),
+            in_project=("Trust this folder in Gemini CLI; elsewhere it skips a project's hooks.",),
             to_know=(
                 "Inside an editor (gemini --acp) Gemini CLI runs no hooks around tools: calls there are not guarded.",
                 "Escape does not end a hook: a call that waits for you stays open until you answer or leave.",
@@ -124,6 +141,10 @@ HARNESSES: Mapping[str, Harness] = {
             ".opencode/plugins/repeat-tool-breaker.js",
             "project",
             (PLUGIN,),
+            to_know=(
+                "At its next start opencode fetches @opencode-ai/plugin from npm into the directory above plugins, as "
+                "it does wherever there are plugins. What it puts there stays when this is uninstalled.",
+            ),
             bridge=BRIDGES[opencode.NAME],
         ),
         Harness(

@@ -11,7 +11,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from engine.harnesses.jsonc import Child, JsoncError, Node, Place, append, parse, remove, style_of
+from engine.harnesses.jsonc import Child, JsoncError, Liberty, Node, Place, append, liberties, parse, remove, style_of
 
 HOOKS = "hooks"
 BOM = "\ufeff"
@@ -31,6 +31,28 @@ def read_settings(text: str) -> Mapping[str, Any]:
     data = root.data if root else {}
     assert isinstance(data, dict)  # noqa: S101 - see _root
     return data
+
+
+def is_bare(text: str) -> bool:
+    """Whether nothing stands in there, not even a comment. Raises SettingsError."""
+    return not read_settings(text) and "comments" not in _liberties(text.removeprefix(BOM))
+
+
+def unread(text: str, allowed: frozenset[Liberty], keys: frozenset[str]) -> str:
+    """What keeps a harness from reading these settings, hooks and all; empty when nothing does.
+
+    ``allowed`` are the liberties it grants, ``keys`` the only ones that it bears at the top; empty: any. Raises
+    SettingsError for what no harness reads.
+    """
+    bom, text = _split(text)
+    settings = read_settings(text)
+    taken: dict[Liberty, int] = {"a byte order mark": 1} if bom else {}
+    taken |= _liberties(text)
+    for liberty, line in taken.items():
+        if liberty not in allowed:
+            return f"{liberty} (line {line})"
+    strange = next((key for key in settings if keys and key not in keys), None)
+    return "" if strange is None else f"{json.dumps(strange)} among them"
 
 
 def with_hooks(text: str, groups: Mapping[str, Group]) -> str:
@@ -125,6 +147,10 @@ def _root(text: str) -> Node | None:
     if root.kind != "object":
         raise SettingsError("It is no table of settings: it must begin with a brace. Correct that first.")
     return root
+
+
+def _liberties(text: str) -> Mapping[Liberty, int]:
+    return liberties(text) if text.strip() else {}
 
 
 def _split(text: str) -> tuple[str, str]:

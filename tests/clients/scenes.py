@@ -75,6 +75,17 @@ def scene(
 
 
 @contextlib.contextmanager
+def without_engine(client: Client, root: Path, times: int, *options: str) -> Iterator[Scene]:
+    """A client whose hooks are installed, and nobody there to ask."""
+    home = Home(root)
+    with Model({"WORK": again(client, SAME, times)}) as model:
+        client.prepare(home, model)
+        breaker(home, "install", client.harness, "--socket", str(root / "e.sock"), *options)
+        client.approve(home)
+        yield Scene(client, home, model, None, [])
+
+
+@contextlib.contextmanager
 def attended(host: Host, answer: Answer | None) -> Iterator[None]:
     if answer is None:
         yield

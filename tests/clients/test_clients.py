@@ -16,7 +16,7 @@ from engine.hook import NO_ANSWER
 from engine.operator import Answer
 from tests.clients.hooked import ClaudeCode
 from tests.clients.model import Model, Step
-from tests.clients.scenes import ADVISED, FAILING, REFUSED, SAME, Scene, again, breaker, scene
+from tests.clients.scenes import ADVISED, FAILING, REFUSED, SAME, Scene, again, breaker, scene, without_engine
 from tests.clients.sessions import Client, Home, until
 from tests.engine.sockets import ROOT
 
@@ -184,17 +184,6 @@ def test_no_engine(client: Client, root: Path, options: tuple[str, ...], ran: in
         session.tell("WORK")
         assert found.ran == ran
         assert found.told(REFUSED) == ([] if ran else [1, 2])
-
-
-@contextlib.contextmanager
-def without_engine(client: Client, root: Path, times: int, *options: str) -> Iterator[Scene]:
-    """A client whose hooks are installed, and nobody there to ask."""
-    home = Home(root)
-    with Model({"WORK": again(client, SAME, times)}) as model:
-        client.prepare(home, model)
-        breaker(home, "install", client.harness, "--socket", str(root / "e.sock"), *options)
-        client.approve(home)
-        yield Scene(client, home, model, None, [])
 
 
 def test_the_doctor_finds_it_well(client: Client, root: Path) -> None:

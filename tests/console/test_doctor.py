@@ -208,6 +208,16 @@ def test_a_script_that_is_gone(home: Home, engine: Host) -> None:
     assert any("which is not there" in problem for problem in examine(home, 1)["problems"])
 
 
+def test_settings_that_their_harness_skips(home: Home, engine: Host) -> None:
+    home.breaker("install", "claude-code")
+    path = home.settings("claude-code", "project")
+    path.write_text(f"// mine\n{path.read_text()}")
+    (problem,) = examine(home, 1)["by"]["claude-code project"]["problems"]
+    assert problem == (
+        "Claude Code does not read settings with comments (line 1), so no hook in there runs. Take that out."
+    )
+
+
 @pytest.mark.parametrize("option", ["--http", "--fail-closed"])
 def test_a_hook_that_no_longer_denies_when_it_breaks(home: Home, engine: Host, option: str) -> None:
     home.breaker("install", "claude-code", option)

@@ -19,6 +19,7 @@ from engine.harnesses.endpoint import load_endpoint
 from engine.harnesses.handlers import ENDLESS_SECONDS, HOOK_SCRIPT
 from engine.harnesses.known import HARNESSES as KNOWN
 from engine.harnesses.known import Scope
+from engine.harnesses.settings import handlers_in, read_settings
 from tests.engine.harnesses.captures import HARNESSES
 from tests.engine.harnesses.homes import Home, home
 from tests.engine.harnesses.test_settings import BROKEN, KEPT
@@ -36,6 +37,22 @@ FIXTURES = KEPT | {
     "hooks, laid out and empty": '{\n  "hooks": {\n  }\n}\n',
 }
 
+COMMENTED = frozenset({"comments", "a comment before the comma", "only a comment"})
+"""What Gemini CLI alone reads."""
+READ_BY_NONE = frozenset({"a trailing comma", "trailing commas and comments"})
+UNREAD = [
+    ("claude-code", "comments", "Claude Code does not read settings with comments (line 1)"),
+    ("claude-code", "a trailing comma", "trailing commas (line 2)"),
+    ("gemini-cli", "a trailing comma", "trailing commas (line 2)"),
+    ("gemini-cli", "a byte order mark", "a byte order mark (line 1)"),
+    ("codex", "a comment before the comma", "comments (line 2)"),
+    ("codex", "trailing commas and comments", "Codex does not read settings with trailing commas (line 2)"),
+    ("codex", "a byte order mark", "a byte order mark (line 1)"),
+    ("codex", "the same key twice", "the same key twice (line 1)"),
+    ("codex", "on one line", 'settings with "a" among them'),
+]
+"""Settings with which a harness runs no hook at all, most without a word."""
+
 
 def handlers(path: Path) -> dict[str, dict[str, Any]]:
     """Our handler by event, in settings that hold no others."""
@@ -43,17 +60,40 @@ def handlers(path: Path) -> dict[str, dict[str, Any]]:
     return {event: groups[-1]["hooks"][0] for event, groups in settings["hooks"].items()}
 
 
-@pytest.mark.parametrize("text", FIXTURES.values(), ids=FIXTURES.keys())
+@pytest.mark.parametrize("name", [name for name in FIXTURES if name not in READ_BY_NONE])
 @pytest.mark.parametrize("mode", [0o644, 0o600, 0o440])
-def test_install_then_uninstall_leaves_every_byte(home: Home, text: str, mode: int) -> None:
-    path = home.settings("claude-code", "project")
+def test_install_then_uninstall_leaves_every_byte(home: Home, name: str, mode: int) -> None:
+    harness, text = "gemini-cli" if name in COMMENTED else "claude-code", FIXTURES[name]
+    path = home.settings(harness, "project")
     home.write(path, text, mode)
     before = home.tree()
-    home.breaker("install", "claude-code")
+    home.breaker("install", harness, "--project")
     assert path.read_bytes() != text.encode()
     assert stat.S_IMODE(path.stat().st_mode) == mode
-    home.breaker("uninstall", "claude-code")
+    home.breaker("uninstall", harness, "--project")
     assert home.tree() == before
+
+
+@pytest.mark.parametrize(("harness", "name", "said"), UNREAD)
+def test_settings_that_their_harness_does_not_read(home: Home, harness: str, name: str, said: str) -> None:
+    """It would skip our hooks with the rest."""
+    home.write(home.settings(harness), FIXTURES[name])
+    before = home.tree()
+    for dry_run in ((), ("--dry-run",)):
+        told = home.breaker("install", harness, "--user", *dry_run, code=2).stderr
+        assert said in told
+        assert "no hook in there runs. Take that out first." in told
+    assert home.tree() == before
+
+
+@pytest.mark.parametrize("harness", HARNESSES)
+def test_hooks_are_taken_out_of_settings_that_are_not_read(home: Home, harness: str) -> None:
+    path = home.settings(harness)
+    home.breaker("install", harness, "--user")
+    path.write_text(f"// mine\n{path.read_text()}")
+    home.breaker("uninstall", harness, "--user")
+    assert not list(handlers_in(read_settings(path.read_text())))
+    assert path.read_text().startswith("// mine\n")
 
 
 @pytest.mark.parametrize(("harness", "scope"), EVERY)
@@ -69,7 +109,7 @@ def test_settings_that_are_not_there_yet(home: Home, harness: str, scope: Scope)
 
 @pytest.mark.parametrize(("harness", "scope"), EVERY)
 def test_installing_again_changes_nothing(home: Home, harness: str, scope: Scope) -> None:
-    text = home.write(home.settings(harness, scope), '{\n  // mine\n  "a": 1\n}\n')
+    text = home.write(home.settings(harness, scope), '{\n  "hooks": {\n    "Stop": []\n  }\n}\n')
     home.breaker("install", harness, f"--{scope}")
     once = home.settings(harness, scope).read_bytes()
     told = home.breaker("install", harness, f"--{scope}")
@@ -155,15 +195,15 @@ def test_settings_that_are_no_file(home: Home) -> None:
 
 
 def test_what_was_edited_in_between_stays(home: Home) -> None:
-    path = home.settings("claude-code", "project")
+    path = home.settings("gemini-cli")
     home.write(path, '{\n  "model": "a", // mine\n  "hooks": {\n    "Stop": []\n  }\n}\n')
-    home.breaker("install", "claude-code")
+    home.breaker("install", "gemini-cli")
     text = path.read_text().replace('"model": "a"', '"model": "b"')
-    text = text.replace('"PreToolUse": [', '"PreToolUse": [\n      {"hooks": [{"command": "mine"}]},')
+    text = text.replace('"BeforeTool": [', '"BeforeTool": [\n      {"hooks": [{"command": "mine"}]},')
     path.write_text(text)
-    home.breaker("uninstall", "claude-code")
+    home.breaker("uninstall", "gemini-cli")
     assert path.read_text() == (
-        '{\n  "model": "b", // mine\n  "hooks": {\n    "Stop": [],\n    "PreToolUse": [\n      '
+        '{\n  "model": "b", // mine\n  "hooks": {\n    "Stop": [],\n    "BeforeTool": [\n      '
         '{"hooks": [{"command": "mine"}]}\n    ]\n  }\n}\n'
     )
 
@@ -200,12 +240,12 @@ def test_a_lost_backup_does_no_harm(home: Home) -> None:
 
 
 def test_the_file_as_it_was_is_kept(home: Home) -> None:
-    before = home.write(home.settings("codex"), KEPT["comments"])
-    told = home.breaker("install", "codex").output
+    before = home.write(home.settings("gemini-cli"), KEPT["comments"])
+    told = home.breaker("install", "gemini-cli").output
     (backup,) = [Path(line.split(None, 3)[-1]) for line in told.splitlines() if "as it was" in line]
     assert backup.read_bytes() == before
     assert stat.S_IMODE(backup.stat().st_mode) == 0o600
-    home.breaker("uninstall", "codex")
+    home.breaker("uninstall", "gemini-cli")
     assert not backup.exists()
 
 
@@ -340,9 +380,9 @@ def test_a_broken_configuration_is_told(home: Home) -> None:
 
 
 def test_hostile_settings_cannot_write_to_the_terminal(home: Home) -> None:
-    path = home.settings("claude-code", "project")
+    path = home.settings("gemini-cli")
     home.write(path, '{\n  "a": "\u202e\u200b\U000e0041", // \x1b]0;owned\x07\x1b[2J\r\n  "b": 1\n}\n')
-    told = home.breaker("install", "claude-code").output
+    told = home.breaker("install", "gemini-cli").output
     assert not set(told) & set("\x1b\x07\u202e\u200b\U000e0041\r")
 
 
