@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from engine.harnesses import codex
 from engine.harnesses.bridges import PLUGIN
-from engine.harnesses.codex_trust import read_config, untrusted
+from engine.harnesses.codex_trust import is_distrusted, read_config, untrusted
 from engine.harnesses.handlers import Installed, is_own, waiting_seconds
 from engine.harnesses.installation import Target, entries, why_unread
 from engine.harnesses.known import BEFORE_A_CALL, HARNESSES, Harness, Scope
@@ -151,6 +151,8 @@ def _untrusted(target: Target) -> Iterator[str]:
         return
     found = find_settings(target.path)
     config = read_config(target.harness.user_directory())
+    if target.scope == "project" and is_distrusted(target.directory, config):
+        yield "Codex skips this project's hooks, for you have told it not to trust the folder (config.toml, projects)."
     skipped = untrusted(target.harness, read_settings(found.text), (found.path, found.real), config)
     if skipped:
         yield f"Codex skips these hooks, for you have not approved them: {', '.join(skipped)}. Type /hooks in Codex."

@@ -28,9 +28,13 @@ Trust = Mapping[str, Mapping[str, Any]]
 
 
 class CodexConfig(Struct, frozen=True):
-    """What of Codex's own configuration concerns hooks. ``fault`` says why it could not be read."""
+    """What of Codex's own configuration concerns hooks. ``fault`` says why it could not be read.
+
+    ``projects`` is what its user thinks of each directory: ``trusted`` or ``untrusted``.
+    """
 
     trust: Trust = {}
+    projects: Mapping[str, str] = {}
     hooks_off: bool = False
     fault: str = ""
 
@@ -46,7 +50,15 @@ def read_config(directory: Path) -> CodexConfig:
         return CodexConfig(fault=f"{file} cannot be read: {error}")
     state = _table(_table(config, HOOKS), "state")
     trust = {key: value for key, value in state.items() if isinstance(value, dict)}
-    return CodexConfig(trust, hooks_off=_table(config, "features").get("hooks") is False)
+    tables = {path: _table(_table(config, "projects"), path) for path in _table(config, "projects")}
+    projects = {path: str(table.get("trust_level", "")) for path, table in tables.items()}
+    return CodexConfig(trust, projects, hooks_off=_table(config, "features").get("hooks") is False)
+
+
+def is_distrusted(directory: Path, config: CodexConfig) -> bool:
+    """Whether its user told Codex not to trust this project; then it reads none of the project's hooks."""
+    opinions = (config.projects.get(str(one), "") for one in (directory, *directory.parents))
+    return next(filter(None, opinions), "") == "untrusted"
 
 
 def untrusted(harness: Harness, settings: Mapping[str, Any], files: tuple[Path, ...], config: CodexConfig) -> list[str]:

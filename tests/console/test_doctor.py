@@ -110,6 +110,15 @@ def test_over_http(home: Home, engine: Host) -> None:
 # -- Codex ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize(("folder", "skipped"), [(".", True), ("..", True), ("other", False)])
+def test_a_project_that_codex_was_told_not_to_trust(home: Home, engine: Host, folder: str, skipped: bool) -> None:
+    home.breaker("install", "codex", "--project")
+    directory = json.dumps(str((home.project / folder).resolve()))
+    home.write(home.settings("codex").with_name("config.toml"), f'[projects.{directory}]\ntrust_level = "untrusted"\n')
+    problems = examine(home, 1)["by"]["codex project"]["problems"]
+    assert any("told it not to trust the folder" in problem for problem in problems) is skipped
+
+
 def test_codex_before_and_after_its_user_has_approved(home: Home, engine: Host) -> None:
     home.breaker("install", "codex")
     (problem,) = examine(home, 1)["by"]["codex user"]["problems"]
