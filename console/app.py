@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import time
 from collections.abc import Callable, Iterable
@@ -17,6 +16,7 @@ from textual.screen import Screen
 from console import acts
 from console.asking import Asking
 from console.attention import Attention, Settings, attend, closing, opening, sequences, terminal_of
+from console.garbage import Collecting
 from console.palette import AgentCommands
 from console.screens.main import MainScreen
 from console.screens.pages import PageScreen
@@ -36,8 +36,6 @@ from engine.operator import Operator
 PULSE_SECONDS = 0.1
 REDUCED_AT_ONCE = 1_500
 """Events reduced before keys get their turn."""
-QUIET_PULSES = 300
-"""Pulses without an event after which nobody minds a moment's standstill."""
 FILTERS = (
     ("Filter: refused calls", "kind:refused"),
     ("Filter: failed calls", "kind:failed"),
@@ -87,7 +85,7 @@ class ConsoleApp(App[int]):
         self.gone = False
         self.was_live = False
         self._pending: list[Event | Snapshot] = []
-        self._quiet = 0
+        self._collecting = Collecting()
         self._attention = Attention()
         self._terminal = terminal_of(os.environ)
         self._told = ""
@@ -128,7 +126,6 @@ class ConsoleApp(App[int]):
         if isinstance(self.screen, PageScreen):
             self.screen.show(facts, now)
         self._call_operator(now)
-        self._collect_garbage()
 
     def _take_in(self) -> None:
         if not self._pending and not self.gone:
@@ -137,7 +134,7 @@ class ConsoleApp(App[int]):
             except ConnectionError as error:
                 self._lose(str(error))
         batch, self._pending = self._pending[:REDUCED_AT_ONCE], self._pending[REDUCED_AT_ONCE:]
-        self._quiet = 0 if batch else self._quiet + 1
+        self._collecting.look(self.ticking(), busy=bool(batch or self.state.asks))
         if batch:
             self.was_live = True
             reduce(self.state, batch)
@@ -145,11 +142,6 @@ class ConsoleApp(App[int]):
         self.state.agents.prune(self.clock())
         if self._pending:
             self.set_timer(0.01, self._take_in)
-
-    def _collect_garbage(self) -> None:
-        """A full collection holds up the engine too, for tens of milliseconds: it waits until nothing happens."""
-        if self._quiet == QUIET_PULSES and not self.state.asks:
-            gc.collect()
 
     def _lose(self, why: str) -> None:
         """The engine is gone: what is on the screen stays to be read, and nothing is left to answer."""

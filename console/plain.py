@@ -12,10 +12,11 @@ import os
 import select
 import signal
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TextIO
 
 from console.attention import Attention, Settings, attend
+from console.garbage import Collecting
 from console.plain_lines import Lines, clock
 from console.prompt import ARMING
 from console.sources import Source
@@ -120,6 +121,7 @@ class PlainMode:
         self._now = clock_now
         self._lines = Lines(answers=not source.observes)
         self._attention = Attention()
+        self._collecting = Collecting()
         self._printed_at: dict[int, float] = {}
         self._answered: set[int] = set()
         self._to_leave_answering = False
@@ -133,7 +135,7 @@ class PlainMode:
         """Print lines of our own, which must be safe."""
         self._print(lines)
 
-    def happened(self, events: Iterable[Event | Snapshot]) -> None:
+    def happened(self, events: Sequence[Event | Snapshot]) -> None:
         """Print what events are worth a line, and call for the operator."""
         if self._to_leave_answering and self._source.operator:
             self._to_leave_answering = False
@@ -145,6 +147,7 @@ class PlainMode:
         self._printed_at = {number: self._printed_at.get(number, printed) for number in lines.asks}
         self._answered &= lines.asks.keys()
         self._call(now)
+        self._collecting.look(now, busy=bool(events or lines.asks))
 
     @property
     def _open(self) -> list[int]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import signal
 import sys
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 from msgspec import Struct
 
+from console.garbage import collect_seldom
 from console.sources import Source
 from console.text import visible
 
@@ -22,9 +22,6 @@ UNUSABLE = 2
 """Exit code when there is nothing to show."""
 SWITCH_INTERVAL = 0.0005
 """Seconds. The engine's thread waits no longer than this for the drawing one (Python's default is ten times that)."""
-COLLECTIONS = (10_000, 20, 1_000)
-"""When the garbage collector runs. What lives long is left alone: going through all of it takes tens of milliseconds,
-in which nobody gets an answer; the application has it done when nothing happens."""
 PLAIN_TERMINALS = frozenset({"", "dumb", "unknown"})
 THEMES = ("dark", "light", "terminal")
 
@@ -66,12 +63,12 @@ def show(source: Source, look: Look, make: Callable[[Options], ConsoleApp] | Non
 
     ``make`` makes the application, where it is not the usual one; it is called only when there is a screen.
     """
+    collect_seldom()
     if look.plain or not has_screen():
         from console.plain import run_plain  # noqa: PLC0415 - either this or the screen is needed, never both
 
         return run_plain(source, sys.stdout, sys.stdin, bell=look.bell)
     sys.setswitchinterval(SWITCH_INTERVAL)
-    gc.set_threshold(*COLLECTIONS)
     from console.app import ConsoleApp, Options  # noqa: PLC0415 - Textual, for who draws
     from console.attention import Settings  # noqa: PLC0415 - as above
     from console.themes import SHORT  # noqa: PLC0415 - as above

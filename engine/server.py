@@ -20,6 +20,10 @@ from engine.service.lines import LineProtocol
 from engine.service.listening import BACKLOG, Listening, is_own
 from engine.service.operator_connection import STRANGERS_KEPT, OperatorConnection, OperatorService
 
+STATUS_SHARE = 0.1
+"""Of its time, what the engine spends at most on statuses that take longer than ``STATUS_SECONDS`` each: with ten
+thousand agents one takes a tenth of a second, and anybody may ask for them one after the other."""
+STATUS_SECONDS = 0.005
 FLUSH_SECONDS = 1.0
 """How long answers may take to reach their readers when the server stops."""
 
@@ -44,6 +48,8 @@ class Server:
         self._started = time.time()
         self._info = ServerInfo(SERVER_NAME, _version(), os.getpid())
         self._hook = hook
+        self._status: Status | None = None
+        self._status_until = 0.0
         self._connections: dict[LineProtocol, None] = {}
         self._all_left = asyncio.Event()
         self._all_left.set()
@@ -86,8 +92,15 @@ class Server:
         await asyncio.sleep(0)
 
     def status(self) -> Status:
-        """What ``status`` answers."""
-        return status_of(self._desk.snapshot(), self._info, self._started)
+        """What ``status`` answers: how things stand, or, where telling takes long, how they stood a moment ago."""
+        began = time.monotonic()
+        if self._status is not None and began < self._status_until:
+            return self._status
+        self._status = status_of(self._desk.snapshot(), self._info, self._started)
+        ended = time.monotonic()
+        took = ended - began
+        self._status_until = ended + took / STATUS_SHARE if took > STATUS_SECONDS else began
+        return self._status
 
     # -- connections ------------------------------------------------------------------------------------------
 

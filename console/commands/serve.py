@@ -18,6 +18,7 @@ from msgspec import structs
 
 from console.commands.failing import say
 from console.commands.journal import journal_kept
+from console.garbage import Collecting, collect_seldom
 from console.plain_lines import Lines
 from console.text import visible
 from engine.config import Config
@@ -85,6 +86,7 @@ def serve(
     """
     allow_many_connections()
     keep_out()
+    collect_seldom()
     try:
         loaded = find(config_file).load()
         where = (path or socket_path()).absolute()
@@ -146,6 +148,7 @@ def _beginning(where: Path, record: Path | None, *, attachable: bool) -> Iterato
 def _follow(feed: BoundedFeed, tokens: queue.SimpleQueue[str], terminal: TextIO | None) -> None:
     """Print what happens, until a signal comes or the engine is gone."""
     lines = Lines(answers=False)
+    collecting = Collecting()
     while True:
         with contextlib.suppress(queue.Empty):
             token = tokens.get(timeout=LOOK_SECONDS)
@@ -156,6 +159,7 @@ def _follow(feed: BoundedFeed, tokens: queue.SimpleQueue[str], terminal: TextIO 
         except ConnectionError as error:
             _refuse(error)
         _say(lines.told(events, time.time()))
+        collecting.look(time.monotonic(), busy=bool(events))
 
 
 def _say(lines: Iterable[str], where: TextIO | None = None) -> None:

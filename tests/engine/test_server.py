@@ -518,3 +518,16 @@ def test_an_engine_that_stops_refuses_those_who_wait_before_it_hangs_up() -> Non
             assert (answer["decision"], answer["outcome"]) == ("deny", "unattended")
             assert wire.hung_up()
         assert signal.getsignal(signal.SIGINT) is not signal.SIG_IGN
+
+
+def test_a_status_that_takes_long_is_not_worked_out_for_everybody_who_asks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("engine.server.STATUS_SHARE", 1e-9)
+    with hosted() as (_, path), Wire(path, "a") as wire:
+        wire.decide("c1", command="ls")
+        assert wire.ask("status")["result"]["agents"][0]["calls"] == 1
+        wire.decide("c2", command="ls")
+        assert wire.ask("status")["result"]["agents"][0]["calls"] == 2
+        monkeypatch.setattr("engine.server.STATUS_SECONDS", 0.0)
+        wire.ask("status")
+        wire.decide("c3", command="ls")
+        assert wire.ask("status")["result"]["agents"][0]["calls"] == 2
