@@ -29,6 +29,7 @@ from console.typed_words import (
 )
 from engine.calls import Failure, Measure
 from engine.events import (
+    AgentEnded,
     AgentStarted,
     AskClosed,
     AskOpened,
@@ -378,6 +379,17 @@ def test_quitting_with_open_asks_says_what_becomes_of_them() -> None:
     assert not desk.mode.left
     desk.typed("quit anyway")
     assert desk.mode.left
+
+
+def test_agents_that_have_ended_are_forgotten() -> None:
+    desk = Desk()
+    for number in range(50):
+        agent = f"agent-{number}"
+        desk.happened(AgentStarted(desk.now, agent), Exempted(desk.now, agent, (HOST,)), AgentEnded(desk.now, agent))
+    desk.now += 3600
+    desk.happened()
+    assert "1 agent\n" in desk.typed("list")
+    assert "0 exemptions" in desk.typed("list")
 
 
 def test_an_ask_that_was_answered_keeps_nobody_from_quitting() -> None:
