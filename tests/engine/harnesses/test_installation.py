@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 import shlex
@@ -20,6 +21,7 @@ from engine.harnesses.handlers import ENDLESS_SECONDS, HOOK_SCRIPT
 from engine.harnesses.known import HARNESSES as KNOWN
 from engine.harnesses.known import Scope
 from engine.harnesses.settings import handlers_in, read_settings
+from engine.harnesses.settings_file import SETTINGS_BYTES
 from tests.engine.harnesses.captures import HARNESSES
 from tests.engine.harnesses.homes import Home, home
 from tests.engine.harnesses.test_settings import BROKEN, KEPT
@@ -192,6 +194,61 @@ def test_settings_that_are_no_file(home: Home) -> None:
     for harness in ("codex", "gemini-cli"):
         for command in ("install", "uninstall"):
             assert "It was left as it is" in home.breaker(command, harness, code=2).stderr
+
+
+def test_settings_that_are_too_large(home: Home) -> None:
+    path = home.settings("gemini-cli")
+    home.write(path, json.dumps({"a": "x" * SETTINGS_BYTES}))
+    before = home.tree()
+    for command in ("install", "uninstall"):
+        assert "larger than any settings" in home.breaker(command, "gemini-cli", code=2).stderr
+    assert home.tree() == before
+
+
+def test_large_settings(home: Home) -> None:
+    path = home.settings("gemini-cli")
+    before = home.write(path, json.dumps({"a": [{"b": number} for number in range(10_000)]}, indent=1))
+    home.breaker("install", "gemini-cli")
+    assert set(json.loads(path.read_bytes())["hooks"]) == set(KNOWN["gemini-cli"].events)
+    home.breaker("uninstall", "gemini-cli")
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("harness", ["codex", "dsh", "opencode"])
+@pytest.mark.parametrize("text", [None, ""])
+def test_settings_that_may_not_be_written(
+    home: Home, monkeypatch: pytest.MonkeyPatch, harness: str, text: str | None
+) -> None:
+    """Half of it was done by then: a file beside it, and the directories that it needs."""
+    path = home.settings(harness)
+    if text is not None:
+        home.write(path, text)
+    before = home.tree()
+    with monkeypatch.context() as patch:
+        patch.setattr("engine.harnesses.settings_file.os.replace", refuse)
+        told = home.breaker("install", harness, "--user", code=2)
+    assert f"{path} cannot be written: Read-only file system" in told.stderr
+    assert home.tree() == before
+    home.breaker("install", harness, "--user")
+    home.breaker("uninstall", harness, "--user")
+    assert home.tree() == before
+
+
+def refuse(*_arguments: object, **_options: object) -> None:
+    raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+
+def test_settings_that_change_meanwhile(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = home.settings("gemini-cli")
+    home.write(path, "{}")
+
+    def edit(*_arguments: object) -> None:
+        path.write_text('{"mine": 1}')
+
+    monkeypatch.setattr("engine.harnesses.settings_file.os.fsync", edit)
+    assert "changed by somebody else just now" in home.breaker("install", "gemini-cli", code=2).stderr
+    assert path.read_text() == '{"mine": 1}'
+    assert list(path.parent.iterdir()) == [path]
 
 
 def test_what_was_edited_in_between_stays(home: Home) -> None:
