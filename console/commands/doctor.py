@@ -150,7 +150,7 @@ def _harness_lines(one: Checked) -> Iterator[str]:
         return
     yield _line(not one.problems, name, one.settings)
     if one.milliseconds is not None:
-        way = "through its plugin" if PLUGIN in one.events else "over HTTP" if one.over_http else "as a process"
+        way = "where its plugin asks" if PLUGIN in one.events else "over HTTP" if one.over_http else "as a process"
         without = "calls are denied" if one.fail_closed else "calls run unguarded"
         yield _line(True, "", f"answers in {one.milliseconds:.1f} ms {way}; without an engine {without}")
     yield from (_line(False, "", problem) for problem in one.problems)

@@ -113,7 +113,7 @@ HARNESSES: Mapping[str, Harness] = {
                 "Start codex, type /hooks and approve the hooks of repeat-tool-breaker. Until then Codex skips them "
                 "without a word. Each change of them must be approved again.",
             ),
-            in_project=("Codex reads a project's hooks unless you have told it not to trust the folder.",),
+            in_project=("Let Codex trust this folder: it skips the hooks of one that you have told it not to trust.",),
         ),
         Harness(
             gemini_cli.NAME,

@@ -82,6 +82,11 @@ def _post(hook: Installed) -> str:
         connection.request("POST", hook.url.partition(str(endpoint.port))[2], _PAYLOAD)
         response = connection.getresponse()
         body = response.read(4096).decode("utf-8", "replace")
+    except ConnectionRefusedError as error:
+        raise OSError(
+            f"nothing listens at {HOST}:{endpoint.port}. Start the engine, anew if one is running: it listens there "
+            "from its start"
+        ) from error
     finally:
         connection.close()
     if response.status != http.client.OK:

@@ -99,7 +99,9 @@ def test_a_hook_that_looks_elsewhere(home: Home, engine: Host, monkeypatch: pyte
 
 def test_over_http(home: Home, engine: Host) -> None:
     home.breaker("install", "claude-code", "--http")
-    assert any("refused" in problem for problem in examine(home, 1)["by"]["claude-code project"]["problems"])
+    (problem,) = examine(home, 1)["by"]["claude-code project"]["problems"]
+    assert "nothing listens at 127.0.0.1:" in problem
+    assert "Start the engine, anew if one is running" in problem
     engine.stop()
     with Host(socket=Path(os.environ["BREAKER_SOCKET"]), http=load_endpoint()):
         found = examine(home, 0)["by"]["claude-code project"]
