@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 
 from console.question import Question, describe, time_left
 from console.state import State, reduce
-from console.state.stream import Row
+from console.state.stream import Row, Stream
 from console.text import visible
 from engine.events import (
     AgentEnded,
@@ -34,6 +34,8 @@ FINGERPRINT_CHARS = 200
 ALIKE_SECONDS = 10.0
 """Refusals and failures of one agent's tool in a row are one line and a number, told at the latest after this time."""
 
+ROWS_KEPT = 2_000
+"""Rows that are remembered: a call that has run for longer than that is not told of when it fails."""
 PRUNED_EVERY_SECONDS = 5.0
 """How often agents that have ended are forgotten."""
 
@@ -50,6 +52,7 @@ class Lines:
 
     def __init__(self, *, answers: bool = True) -> None:
         self.state = State()
+        self.state.stream = Stream(ROWS_KEPT)
         self.asks: dict[int, Ask] = {}
         self.rules: dict[int, Rule] = {}
         self.verbose = False

@@ -18,8 +18,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 
+import msgspec
 from msgspec import Struct
 
+from engine.client import Client
 from engine.paths import operator_socket_path
 from engine.protocol import FRAME_LIMIT
 from fuzz import seeds
@@ -31,6 +33,8 @@ from tests.engine.sockets import short_directory
 BATCH = 2000
 TOLD = 500_000
 """After how many frames to say how it goes."""
+ENDED = 200_000
+"""After how many frames all agents are ended: damaged frames name ever new ones, and what is known of each is kept."""
 CHUNK = 1 << 18
 ANSWER_SECONDS = 60.0
 LARGE, OVERLONG = 0.05, 0.002
@@ -231,6 +235,8 @@ def _batches(engine: Engine, frames: int, random: Random, told: Told) -> Iterato
         if time.monotonic() - told_at > 1:
             told_at = time.monotonic()
             told.megabytes.append(engine.resident())
+        if told.frames % ENDED < BATCH:
+            _end_agents(engine, beside, agents)
         if told.frames % TOLD < BATCH:
             say(f"wire: {told.frames} frames, {told.frames / told.seconds:.0f}/s, {engine.resident():.0f} MB")
         yield
@@ -247,6 +253,18 @@ def _still_serves(line: Line, frames: Frames) -> None:
     hello = _HEAD % b"" + b'"method":"initialize","params":{"protocol":1}}\n'
     call = b'"method":"call/decide","params":{"id":"c","agent":"sound","tool":"read","args":{"n":"%b"}}}\n' % request
     line.exchange(hello + _HEAD % request + call, Counter({request: 1}))
+
+
+def _end_agents(engine: Engine, line: Line, frames: Frames) -> None:
+    """End every agent there is."""
+    with Client("fuzz", socket=engine.path) as client:
+        names = [agent.agent for agent in client.status().agents]
+    requests = [frames.new_id() for _ in names]
+    ends = (
+        _HEAD % request + b'"method":"agent/end","params":{"agent":%b}}' % msgspec.json.encode(name)
+        for request, name in zip(requests, names, strict=True)
+    )
+    line.exchange(b"\n".join(ends) + b"\n", Counter(requests))
 
 
 def _stranger(engine: Engine, frames: Frames, random: Random) -> None:
