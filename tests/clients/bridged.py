@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 import sys
 import urllib.request
 from pathlib import Path
 from typing import Any
 
-from tests.clients.install import CACHE, MACHINE, NODE_PACKAGE
+from tests.clients.install import CACHE, MACHINE, NODE
 from tests.clients.model import Model
 from tests.clients.sessions import PATIENCE, Call, Client, Home, Piped, Spawned
 
@@ -121,7 +120,7 @@ class DshSession(Piped):
         overlay = self.home.root / "overlay.yml"
         overlay.write_text(json.dumps(patches))
         options = ["--profile", "headless", "--patch", str(overlay), "no task"]
-        return [client.node, str(client.program), *options]
+        return [str(NODE), str(client.program), *options]
 
     def environment(self) -> dict[str, str]:
         return self.home.environment(
@@ -151,12 +150,6 @@ class Dsh(Client):
     @property
     def program(self) -> Path:
         return self.modules / "@deepseek-ai" / "dsh" / "lib" / "bin.js"
-
-    @property
-    def node(self) -> str:
-        """Node 22, which it needs: the package's, or the one that is there."""
-        own = self.modules / NODE_PACKAGE / "bin" / "node"
-        return str(own) if own.exists() else shutil.which("node") or "node"
 
     def shell(self, command: str, number: int) -> Call:
         return "bash", {"command": command, "description": f"attempt {number}"}

@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
+from tests.clients.install import path
 from tests.clients.model import Model
 
 PATIENCE = 150.0
@@ -49,7 +50,7 @@ class Home:
 
     def environment(self, **more: str) -> dict[str, str]:
         """What a client's process gets to know: nothing of this one's."""
-        return {"PATH": os.environ["PATH"], "HOME": str(self.root), "LANG": "C.UTF-8", "TERM": "xterm-256color", **more}
+        return {"PATH": path(), "HOME": str(self.root), "LANG": "C.UTF-8", "TERM": "xterm-256color", **more}
 
     def write(self, name: str, text: str) -> None:
         path = self.root / name
