@@ -168,7 +168,7 @@ class Client(Guard):
                 raise _TooLateError(seconds or 0.0) from None
             except (OSError, EOFError) as error:
                 connection.close()
-                lost = error
+                lost = error.with_traceback(None)
             except BaseException:
                 connection.close()
                 raise

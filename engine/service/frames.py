@@ -1,4 +1,8 @@
-"""Bytes to requests and answers to bytes. Nothing that arrives can raise anything but ProtocolError."""
+"""Bytes to requests and answers to bytes. Nothing that arrives can raise anything but ProtocolError.
+
+A fault that is kept in a variable is kept without its traceback: with it, it would hold the frame that holds the line,
+a ring that only the garbage collector ends.
+"""
 
 from __future__ import annotations
 
@@ -83,12 +87,12 @@ def decode_request(line: bytes) -> Request:
     try:
         return _request_decoder.decode(line)
     except _FAULTS as error:
-        fault: Exception = error
+        fault: Exception = error.with_traceback(None)
     if repaired := _without_lone_surrogates(line):
         try:
             return _request_decoder.decode(repaired)
         except _FAULTS as error:
-            fault = error
+            fault = error.with_traceback(None)
     raise _unreadable(line, fault)
 
 
@@ -97,12 +101,12 @@ def decode_params(decoder: msgspec.json.Decoder[Asked], request: Request) -> Ask
     try:
         return decoder.decode(request.params)
     except _FAULTS as error:
-        fault: Exception = error
+        fault: Exception = error.with_traceback(None)
     if repaired := _without_lone_surrogates(bytes(request.params)):
         try:
             return decoder.decode(repaired)
         except _FAULTS as error:
-            fault = error
+            fault = error.with_traceback(None)
     raise _misfit(request, fault)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import json
 import re
 
@@ -193,3 +195,27 @@ def test_the_documented_messages_are_served_as_documented() -> None:
         assert method in text
     answers = [message["result"] for arrow, message in messages if arrow == "<-" and "result" in message]
     assert {frozenset(answer) for answer in answers} >= {frozenset({"decision"}), frozenset({"advisories"})}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b'{"jsonrpc":"2.0","id":1,"method":5}',
+        b'{"jso',
+        b"[1]",
+        b'{"jsonrpc":"2.0","id":1,"method":"call/decide","params":{"id":1}}',
+        b'{"a":"\\ud800"}',
+        b'{"jsonrpc":"2.0","id":1,"method":"call/decide","params":{"id":"\\ud800"}}',
+    ],
+)
+def test_a_line_that_cannot_be_read_is_gone_at_once(line: bytes) -> None:
+    """An engine collects garbage seldom, and a line may have megabytes."""
+    refused(line)
+    gc.collect()
+    gc.disable()
+    try:
+        with contextlib.suppress(ProtocolError):
+            decode_params(DECIDE, decode_request(line))
+        assert gc.collect() == 0
+    finally:
+        gc.enable()
