@@ -34,8 +34,12 @@ PACKAGES: Mapping[str, Mapping[str, str]] = {
 """What each client is made of. DSH's parts do not boot in newer versions."""
 AFTERWARDS: Mapping[str, str] = {"claude-code": "node_modules/@anthropic-ai/claude-code/install.cjs"}
 """A script that is run after all, for it does nothing but put a program into its place."""
-
-OPTIONS = ("--ignore-scripts", "--no-audit", "--no-fund", "--legacy-peer-deps", "--loglevel=error")
+AS_OF = "2026-12-01"
+"""What the clients are made of is taken as it was on this day, what their packages only give a range for, too."""
+OPTIONS = (
+    *("--ignore-scripts", "--no-audit", "--no-fund", "--legacy-peer-deps", "--loglevel=error"),
+    f"--before={AS_OF}",
+)
 
 
 def install(client: str) -> None:
