@@ -16,7 +16,7 @@ from textual.screen import Screen
 from console import acts
 from console.asking import Asking
 from console.attention import Attention, Settings, attend, closing, opening, sequences, terminal_of
-from console.garbage import Collecting
+from console.hosting import Collecting
 from console.palette import AgentCommands
 from console.screens.main import MainScreen
 from console.screens.pages import PageScreen

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TextIO
 
 from console.attention import Attention, Settings, attend
-from console.garbage import Collecting
+from console.hosting import Collecting
 from console.plain_lines import Lines, clock
 from console.prompt import ARMING
 from console.sources import Source

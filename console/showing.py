@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 from msgspec import Struct
 
-from console.garbage import collect_seldom
+from console.hosting import put_agents_first
 from console.sources import Source
 from console.text import visible
 
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
 UNUSABLE = 2
 """Exit code when there is nothing to show."""
-SWITCH_INTERVAL = 0.0005
-"""Seconds. The engine's thread waits no longer than this for the drawing one (Python's default is ten times that)."""
 PLAIN_TERMINALS = frozenset({"", "dumb", "unknown"})
 THEMES = ("dark", "light", "terminal")
 
@@ -63,12 +61,11 @@ def show(source: Source, look: Look, make: Callable[[Options], ConsoleApp] | Non
 
     ``make`` makes the application, where it is not the usual one; it is called only when there is a screen.
     """
-    collect_seldom()
+    put_agents_first()
     if look.plain or not has_screen():
         from console.plain import run_plain  # noqa: PLC0415 - either this or the screen is needed, never both
 
         return run_plain(source, sys.stdout, sys.stdin, bell=look.bell)
-    sys.setswitchinterval(SWITCH_INTERVAL)
     from console.app import ConsoleApp, Options  # noqa: PLC0415 - Textual, for who draws
     from console.attention import Settings  # noqa: PLC0415 - as above
     from console.themes import SHORT  # noqa: PLC0415 - as above

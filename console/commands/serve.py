@@ -18,7 +18,7 @@ from msgspec import structs
 
 from console.commands.failing import say
 from console.commands.journal import journal_kept
-from console.garbage import Collecting, collect_seldom
+from console.hosting import Collecting, put_agents_first
 from console.plain_lines import Lines
 from console.text import visible
 from engine.config import Config
@@ -86,7 +86,7 @@ def serve(
     """
     allow_many_connections()
     keep_out()
-    collect_seldom()
+    put_agents_first()
     try:
         loaded = find(config_file).load()
         where = (path or socket_path()).absolute()
