@@ -5,42 +5,48 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections import deque
-from typing import Any, cast
+from time import perf_counter
+from typing import Any, ClassVar, cast
 
+from engine.service.fairness import Rounds
 from engine.service.frames import Lines, Overlong
 
-SLICE = 32
-"""Lines served in one go, before the other connections have their turn."""
+SLICE, SLICE_SECONDS = 32, 0.005
+"""Lines served in one go, and how long, before the other connections are served."""
 WRITE_HIGH_WATER = 256 * 1024
 """Bytes a peer may leave unread before it is no longer read from."""
 READ_BYTES = 256 * 1024
 """Bytes read in one go."""
 
 
-class _Buffer(threading.local):
-    """What all connections of a loop read into: each is done with it before the next one reads.
-
-    Without it asyncio asks the system for this much memory at every read, and gives it back.
-    """
+class _Shared(threading.local):
+    """What all connections of a loop share."""
 
     def __init__(self) -> None:
-        self.view = memoryview(bytearray(READ_BYTES))
+        self.rounds = Rounds()
+        self.buffer = memoryview(bytearray(READ_BYTES))
+        """What they read into: each is done with it before the next one reads. Without it asyncio asks the system for
+        this much memory at every read, and gives it back."""
 
 
-_buffer = _Buffer()
+_shared = _Shared()
 
 
 class LineProtocol(asyncio.BufferedProtocol):
     """Reads lines and writes lines.
 
     A peer that does not read its answers is not read from any more, so what it costs is what it had sent by
-    then. Lines that came in one burst are served ``SLICE`` at a time. End of file means that the peer is gone,
+    then. Lines that came in one burst are served ``SLICE`` at a time, and those of an ``urgent`` peer before those of
+    others. End of file means that the peer is gone,
     for there is no telling a peer that only closed its writing end from one that died.
     """
+
+    urgent: ClassVar[bool] = False
 
     def __init__(self) -> None:
         self._transport: asyncio.Transport | None = None
         self._buffer = memoryview(b"")
+        self._rounds = _shared.rounds
         self._lines = Lines()
         self._todo: deque[bytes | Overlong] = deque()
         self._out: list[bytes] = []
@@ -112,7 +118,7 @@ class LineProtocol(asyncio.BufferedProtocol):
     # -- asyncio's side ---------------------------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._buffer = _buffer.view
+        self._buffer, self._rounds = _shared.buffer, _shared.rounds
         self._transport = cast("asyncio.Transport", transport)
         self._transport.set_write_buffer_limits(high=WRITE_HIGH_WATER)
         if not self.opened():
@@ -126,7 +132,7 @@ class LineProtocol(asyncio.BufferedProtocol):
     def buffer_updated(self, nbytes: int) -> None:
         if not self._ended:
             self._todo.extend(self._lines.feed(bytes(self._buffer[:nbytes])))
-            if not self._scheduled:
+            if self._todo:
                 self._serve()
 
     def eof_received(self) -> bool:
@@ -154,10 +160,21 @@ class LineProtocol(asyncio.BufferedProtocol):
     # -- inside -----------------------------------------------------------------------------------------------
 
     def _serve(self) -> None:
-        """Serve some of the lines that wait; come back for the rest, reading nothing more before."""
+        """Serve some of the lines that wait, now or when others have been served."""
+        if self._scheduled:
+            return
+        if self.urgent:
+            self.serve_some()
+        elif not self._rounds.serve(self):
+            self._scheduled = True
+            self._set_reading(False)
+
+    def serve_some(self) -> None:
+        """Serve some of the lines that wait; come back for the rest, reading nothing more before. For ``Rounds``."""
         self._scheduled = False
         todo = self._todo
         self._collecting = True
+        ends = perf_counter() + SLICE_SECONDS
         try:
             for _ in range(SLICE):
                 if not todo or self.backed_up or self._held:
@@ -167,17 +184,25 @@ class LineProtocol(asyncio.BufferedProtocol):
                     self.line_received(line)
                 else:
                     self.overlong_received(line)
+                if todo and perf_counter() > ends:
+                    break
         finally:
             self._collecting = False
             self._flush()
         stalled = self.backed_up or self._held
         if todo and not stalled:
-            self._scheduled = True
-            asyncio.get_running_loop().call_soon(self._serve)
+            self._come_back()
         self._set_reading(not todo and not stalled)
         if self._ended and not todo and not self._held:
             self._be_gone()
             self.close()
+
+    def _come_back(self) -> None:
+        self._scheduled = True
+        if self.urgent:
+            asyncio.get_running_loop().call_soon(self.serve_some)
+        else:
+            self._rounds.wait(self)
 
     def _flush(self) -> None:
         if self._out and self._transport is not None:

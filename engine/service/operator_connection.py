@@ -57,6 +57,8 @@ class OperatorService(Struct, frozen=True):
 class OperatorConnection(RequestProtocol):
     """Serves one connection on the operators' socket."""
 
+    urgent: ClassVar[bool] = True
+
     def __init__(self, service: OperatorService) -> None:
         super().__init__()
         self._service = service
