@@ -27,6 +27,12 @@ STEPS = (
 Given = TypeVar("Given")
 
 
+class _Alone(AgentConnection):
+    """One that no other is served before, so that no loop is needed."""
+
+    urgent = True
+
+
 class _Nowhere:
     """A transport that drops what is written."""
 
@@ -55,7 +61,7 @@ def steps(frames: Sequence[bytes]) -> Table:
 def _connection() -> AgentConnection:
     """A connection that an agent has introduced itself on."""
     service = Service(Desk(), ServerInfo("bench", "0", 0), _no_status, lambda _: True, lambda _: None)
-    connection = AgentConnection(service)
+    connection = _Alone(service)
     connection.connection_made(cast("Any", _Nowhere()))
     _receiver(connection)(HELLO)
     return connection

@@ -48,6 +48,8 @@ _PIECE = re.compile(
     r"""'([^']*+)'?|\$'((?:[^'\\]++|\\.)*+)'?|\$?"((?:[^"\\]++|\\.)*+)"?|\\(\r?\n|.)?|([^'"\\$]++|\$)""", re.DOTALL
 )
 _DOUBLE, _ANSI, _ESCAPE, _LIVE_PIECES = 3, 2, 4, (3, 5)
+_NEEDS_READING = re.compile(rf"[\"'\\$`{MARK}]")
+"""What else stands for itself: it was only glued to a redirect."""
 _EXPANDS = re.compile(rf"\$[\w@*#?$!{{(-]|[`{MARK}]")
 _NAME = re.compile(r"-{0,2}[A-Za-z_][\w-]*+=")
 _NEEDS_QUOTES = re.compile(r"""[\s;&|<>()'"\\$`*?\[\]~\0]|\{(?!\})|(?<!\{)\}|^\#|^$""")
@@ -193,7 +195,7 @@ def unquote(raw: str) -> Quoted:
             return literal(inside)
         if quote == '"' and "\\" not in inside:
             return _word_of(inside)
-    return _unquote_pieces(raw)
+    return _unquote_pieces(raw) if _NEEDS_READING.search(raw) else literal(raw)
 
 
 def literal(value: str) -> Quoted:
