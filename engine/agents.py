@@ -15,7 +15,7 @@ IDLE_SECONDS = 6 * 3600.0
 """An agent unheard of for so long is forgotten, unless it waits for the operator."""
 AGENTS_KEPT = 16_384
 """Beyond so many the one longest unheard of is forgotten: whoever reaches the socket can name agents without end."""
-IN_FLIGHT_KEPT = 256
+IN_FLIGHT_KEPT = 1024
 """Allowed calls whose results are awaited, per agent; a harness that never settles forgets its oldest."""
 
 
