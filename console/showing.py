@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import threading
+import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
 
 UNUSABLE = 2
 """Exit code when there is nothing to show."""
+END_SECONDS = 3.0
+"""How long the screen may take to be put away once a signal has told this process to end."""
 PLAIN_TERMINALS = frozenset({"", "dumb", "unknown"})
 THEMES = ("dark", "light", "terminal")
 
@@ -75,6 +79,7 @@ def show(source: Source, look: Look, make: Callable[[Options], ConsoleApp] | Non
 
     def end(number: int, _frame: object) -> None:
         app.exit(128 + number)
+        threading.Thread(target=_end_anyway, args=(source, 128 + number), daemon=True).start()
 
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, end)
@@ -86,6 +91,13 @@ def show(source: Source, look: Look, make: Callable[[Options], ConsoleApp] | Non
         click.echo(f"breaker: {visible(app.trouble, 2000)}", err=True)
         return UNUSABLE
     return (app.return_code or 0) if code is None else code
+
+
+def _end_anyway(source: Source, code: int) -> None:
+    """A terminal that is gone can hold up what still draws on it for ever; an engine must not outlive its operator."""
+    time.sleep(END_SECONDS)
+    source.close()
+    os._exit(code)
 
 
 def has_screen() -> bool:
