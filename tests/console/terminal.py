@@ -241,6 +241,12 @@ class Terminal:
         """Ctrl-C, as a terminal sends it."""
         self._child.send("\x03")
 
+    def vanish(self) -> None:
+        """Close the window: nobody reads any more, and the program is told so."""
+        nothing = os.open(os.devnull, os.O_RDWR)
+        os.dup2(nothing, self._child.child_fd)
+        os.close(nothing)
+
     @property
     def pid(self) -> int:
         """The program's process."""

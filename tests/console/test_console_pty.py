@@ -259,6 +259,15 @@ def test_without_a_terminal_it_prints_lines(place: Path) -> None:
         process.communicate()
 
 
+def test_a_window_that_is_closed_takes_the_engine_with_it(place: Path) -> None:
+    with breaker() as terminal, Agent(place) as agent:
+        climb(agent)
+        waiting = meet_the_gate(agent)
+        terminal.wait_for(ARMED)
+        terminal.vanish()
+        assert agent.answer_to(waiting)["result"]["outcome"] == "unattended"
+
+
 # -- breaker attach --------------------------------------------------------------------------------------------------
 
 
