@@ -40,6 +40,7 @@ class PageScreen(Screen[None]):
         self._written: object = None
 
     # -- for subclasses ---------------------------------------------------------------------------------------
+    # (Textual's classes have a metaclass of their own, so these cannot be marked as abstract.)
 
     def heading(self) -> str:
         """The page's title, safe."""

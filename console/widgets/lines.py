@@ -61,6 +61,7 @@ class Lines(Inked, ScrollView, can_focus=True):
         self._strips: dict[tuple[Hashable, int, bool, bool], Strip] = {}
 
     # -- for subclasses ---------------------------------------------------------------------------------------
+    # (Textual's classes have a metaclass of their own, so these cannot be marked as abstract.)
 
     def count(self) -> int:
         """How many lines there are."""

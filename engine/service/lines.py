@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from abc import ABC, abstractmethod
 from collections import deque
 from time import perf_counter
 from typing import Any, ClassVar, cast
@@ -32,13 +33,13 @@ class _Shared(threading.local):
 _shared = _Shared()
 
 
-class LineProtocol(asyncio.BufferedProtocol):
+class LineProtocol(asyncio.BufferedProtocol, ABC):
     """Reads lines and writes lines.
 
     A peer that does not read its answers is not read from any more, so what it costs is what it had sent by
     then. Lines that came in one burst are served ``SLICE`` at a time, and those of an ``urgent`` peer before those of
-    others. End of file means that the peer is gone,
-    for there is no telling a peer that only closed its writing end from one that died.
+    others. End of file means that the peer is gone, for there is no telling a peer that only closed its writing end
+    from one that died.
     """
 
     urgent: ClassVar[bool] = False
@@ -60,13 +61,13 @@ class LineProtocol(asyncio.BufferedProtocol):
 
     # -- for those who extend it ------------------------------------------------------------------------------
 
+    @abstractmethod
     def line_received(self, line: bytes) -> None:
         """Serve one line."""
-        raise NotImplementedError
 
+    @abstractmethod
     def overlong_received(self, line: Overlong) -> None:
         """Answer a line that was skipped."""
-        raise NotImplementedError
 
     def opened(self) -> bool:
         """Somebody connected. False turns them away."""

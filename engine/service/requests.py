@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
@@ -41,13 +42,13 @@ class RequestProtocol(LineProtocol):
 
     # -- for those who extend it ------------------------------------------------------------------------------
 
+    @abstractmethod
     def not_introduced(self, name: str) -> ProtocolError:
         """The error that answers a request that comes too early."""
-        raise NotImplementedError
 
+    @abstractmethod
     def failed(self, name: str, fault: Exception) -> None:
         """Serving a request raised what it should not."""
-        raise NotImplementedError
 
     # -- LineProtocol's side ----------------------------------------------------------------------------------
 

@@ -29,8 +29,8 @@ def user_file(home: Path) -> Path:
 
 @pytest.fixture
 def project_file(home: Path) -> Path:
-    (home / "work/site/.git").mkdir(parents=True)
-    return written(home / "work/site/.breaker.yaml", "limits: {exact: 5}\n")
+    (home / "projects/site/.git").mkdir(parents=True)
+    return written(home / "projects/site/.breaker.yaml", "limits: {exact: 5}\n")
 
 
 def written(path: Path, text: str) -> Path:
@@ -172,10 +172,10 @@ def test_a_named_file_must_be_there(home: Path):
 
 
 def test_a_projects_file_is_found_up_to_the_root_of_its_repository(home: Path, project_file: Path):
-    below = home / "work/site/src/deep"
+    below = home / "projects/site/src/deep"
     below.mkdir(parents=True)
     assert find(directory=below).project == project_file
-    written(home / "work/.breaker.yaml", "")
+    written(home / "projects/.breaker.yaml", "")
     project_file.unlink()
     assert find(directory=below).project is None
 
@@ -210,7 +210,7 @@ def test_a_projects_file_cannot_make_itself_heard(project_file: Path):
     assert find(directory=project_file.parent).load().config == DEFAULTS
 
 
-@pytest.mark.parametrize("trusted", ["~/work/site", "~/work", "~/", "~"])
+@pytest.mark.parametrize("trusted", ["~/projects/site", "~/projects", "~/", "~"])
 def test_the_users_file_can_trust_it(project_file: Path, user_file: Path, trusted: str):
     user_file.write_text(f"trustedProjects: ['{trusted}']\nlimits: {{cmd: 9, exact: 8}}\n")
     loaded = find(directory=project_file.parent).load()
@@ -220,7 +220,7 @@ def test_the_users_file_can_trust_it(project_file: Path, user_file: Path, truste
     assert loaded.warnings == ()
 
 
-@pytest.mark.parametrize("trusted", ["~/work/sit", "~/other", "/", "~/work/site/src"])
+@pytest.mark.parametrize("trusted", ["~/projects/sit", "~/other", "/", "~/projects/site/src"])
 def test_trust_is_by_whole_directories(project_file: Path, user_file: Path, trusted: str):
     user_file.write_text(f"trustedProjects: ['{trusted}']\n")
     heard = find(directory=project_file.parent).load().config != DEFAULTS
@@ -236,7 +236,7 @@ def test_a_link_into_a_trusted_directory_earns_no_trust(home: Path, project_file
     assert find(directory=project_file.parent).load().config != DEFAULTS
 
 
-@pytest.mark.parametrize("trusted", ["work", "./work", "~other/x", "", '"/\\0"'])
+@pytest.mark.parametrize("trusted", ["projects", "./projects", "~other/x", "", '"/\\0"'])
 def test_trust_that_names_no_directory_trusts_nothing(project_file: Path, user_file: Path, trusted: str):
     user_file.write_text(f"trustedProjects: [{trusted or '~'}]\n")
     try:
@@ -248,7 +248,7 @@ def test_trust_that_names_no_directory_trusts_nothing(project_file: Path, user_f
 
 
 def test_what_a_projects_file_loosens_is_told(project_file: Path, user_file: Path):
-    user_file.write_text("trustedProjects: [~/work]\nonLimit: deny\n")
+    user_file.write_text("trustedProjects: [~/projects]\nonLimit: deny\n")
     project_file.write_text("onLimit: ask\nlimits: {exact: null, host: 5}\n")
     assert find(directory=project_file.parent).load().warnings == (
         f"{project_file} loosens the guard: onLimit: no longer deny.",
@@ -257,11 +257,11 @@ def test_what_a_projects_file_loosens_is_told(project_file: Path, user_file: Pat
 
 
 def test_mistakes_in_all_files_are_told_at_once(project_file: Path, user_file: Path):
-    user_file.write_text("trustedProjects: [~/work]\nwindow: 3\n")
+    user_file.write_text("trustedProjects: [~/projects]\nwindow: 3\n")
     with pytest.raises(ConfigError) as raised:
         find(directory=project_file.parent).load()
     assert len(raised.value.problems) == 1  # a user's file that is broken trusts nobody
-    user_file.write_text("trustedProjects: [~/work]\n")
+    user_file.write_text("trustedProjects: [~/projects]\n")
     project_file.write_text("window: 3\nwarnAt: x\n")
     with pytest.raises(ConfigError) as raised:
         find(directory=project_file.parent).load()
@@ -269,7 +269,7 @@ def test_mistakes_in_all_files_are_told_at_once(project_file: Path, user_file: P
 
 
 def test_a_projects_pipe_is_not_waited_for(project_file: Path, user_file: Path):
-    user_file.write_text("trustedProjects: [~/work]\n")
+    user_file.write_text("trustedProjects: [~/projects]\n")
     project_file.unlink()
     os.mkfifo(project_file)
     with pytest.raises(ConfigError, match="it is no regular file"):
