@@ -191,10 +191,10 @@ class RemoteOperator:
             pass
         except (SealBrokenError, msgspec.MsgspecError, RecursionError) as error:
             why = f"The connection to the engine was tampered with and is closed: {error}."
-        self._wire.close()
         with self._lock:
-            self._gone = why
+            self._gone = why  # before the wire is closed: whoever fails to write to it is told why
             asked = tuple(self._asked.values())
+        self._wire.close()
         for future, _ in asked:
             with contextlib.suppress(Exception):
                 future.set_exception(ConnectionError(why))
