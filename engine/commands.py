@@ -70,7 +70,7 @@ class CommandLine(Struct, frozen=True, gc=False):
 
 def read_command(command: str) -> CommandLine:
     """Read any text as a command line. Never raises."""
-    reading = _Reading("//" in command)
+    reading = _Reading(":" in command and "//" in command)
     return reading.result(reading.line(command))
 
 

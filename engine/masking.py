@@ -27,6 +27,9 @@ WORD_CHARS = 4096
 So a secret at the cut is seen for what it is.
 """
 
+SIGN_CHARS = 64
+"""No sign of a secret is longer. What begins beyond a cut is beyond it, so that most texts need no further look."""
+
 _GAP = re.compile(r"\s")
 
 
@@ -43,6 +46,9 @@ def mask(text: str) -> str:
 
 def mask_head(text: str, chars: int) -> str:
     """The first ``chars`` characters of ``text`` masked. It costs the same however long the text goes on."""
+    seen = text[: chars + SIGN_CHARS]
+    if not may_hold_secret(seen) and not ("@" in text and "://" in seen):  # a user's name may go on beyond
+        return seen[:chars]
     end = chars + BEYOND_CUT
     if len(text) > end:
         gap = _GAP.search(text, end, end + WORD_CHARS)

@@ -38,7 +38,7 @@ def find_urls(text: str) -> list[str]:
 
     A URL written as a pattern (``http://127\\.0\\.0\\.1:3080/``) comes whole, with its backslashes.
     """
-    if "://" not in text:
+    if ":" not in text or "://" not in text:
         return []
     found = (_without_trailing_punctuation(match[0]) for match in _URL.finditer(text))
     return list(dict.fromkeys(url for url in found if not url.endswith("://")))

@@ -52,6 +52,8 @@ class Lines:
 
     def feed(self, data: bytes) -> list[bytes | Overlong]:
         """The lines that ``data`` completes, without their newlines; empty ones are left out."""
+        if data.find(b"\n") == len(data) - 1 and not self._kept and self._skipping is None and len(data) > 1:
+            return [self._end(data[:-1])]  # just one, as most often
         first, *others = data.split(b"\n")
         if not others:
             self._keep(first)
