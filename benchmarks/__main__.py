@@ -49,6 +49,7 @@ PARTS: Mapping[str, Part] = {
     "trip": Part("socket_round_trip", "a decision over the socket, beside an echo", 90),
     "hook": Part("hook_process", "the process that a harness starts at every call", 90),
     "console": Part("console_load", "the console under 500 events a second", 150),
+    "rows": Part("full_stream", "the console with 100,000 rows in its stream", 180),
     "paint": Part("first_paint", "from a command to the console's first paint", 90),
     "transcripts": Part("transcripts", "reading what harnesses have recorded", 240),
 }

@@ -13,28 +13,22 @@ from __future__ import annotations
 import argparse
 import itertools
 import multiprocessing
-import os
-import pty
-import resource
-import select
 import shutil
 import statistics
-import struct
 import subprocess
 import sys
 import tempfile
-import termios
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from fcntl import ioctl
 from multiprocessing.connection import Connection
 from pathlib import Path
 
 from msgspec import Struct
 
 from benchmarks.findings import Findings, Table, figure, grid, over_rounds
+from benchmarks.screen import Screen, centile, processor_seconds, resident_megabytes, wait_for
 from engine.client import Client
 
 AGENTS = 20
@@ -45,9 +39,7 @@ HEADINGS = (
     *("core", "frames/s", "longest gap", "key p50", "key max", "MB"),
     *("alone p50", "alone p99", "alone max", "console p50", "console p99", "console max"),
 )
-SIZE = (40, 120)
 RESULT = {"value": {"exitCode": 0}, "content": [{"type": "text", "text": "id,name\n1,one\n2,two\n"}]}
-TICKS = os.sysconf("SC_CLK_TCK")
 
 
 def load(path: str, seconds: float, report: Connection) -> None:
@@ -98,60 +90,6 @@ class Round(Struct, frozen=True):
             f"{drawn['memory'][0]:.0f}",
             *map(figure, decisions),
         )
-
-
-class Screen:
-    """A program on a pty, whose output is read and timed."""
-
-    def __init__(self, command: list[str]) -> None:
-        self.pid, self.handle = pty.fork()
-        if not self.pid:
-            os.environ |= {"TERM": "xterm-256color", "COLORTERM": "truecolor"}
-            os.execv(command[0], command)
-        ioctl(self.handle, termios.TIOCSWINSZ, struct.pack("HHHH", *SIZE, 0, 0))
-        self.writes: list[float] = []
-        self.written = 0
-        self._recent = b""
-        self._found = threading.Condition()
-        self._thread = threading.Thread(target=self._read, daemon=True)
-        self._thread.start()
-
-    def _read(self) -> None:
-        while True:
-            try:
-                select.select([self.handle], [], [])
-                read = os.read(self.handle, 1 << 16)
-            except OSError:
-                return
-            with self._found:
-                self.writes.append(time.perf_counter())
-                self.written += len(read)
-                self._recent = (self._recent + read)[-200_000:]
-                self._found.notify_all()
-
-    def key(self, key: str, shows: str) -> float:
-        """Seconds from a key to the text it brings."""
-        with self._found:
-            self._recent = b""
-            before = time.perf_counter()
-            os.write(self.handle, key.encode())
-            if not self._found.wait_for(lambda: shows.encode() in self._recent, 10):
-                raise TimeoutError(f"{key!r} did not bring {shows!r}")
-            return time.perf_counter() - before
-
-    def wait_for(self, text: str) -> None:
-        with self._found:
-            if not self._found.wait_for(lambda: text.encode() in self._recent, 30):
-                raise TimeoutError(f"{text!r} never came: {self._recent[-2000:]!r}")
-
-
-def processor_seconds(pid: int) -> float:
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / TICKS
-
-
-def resident_megabytes(pid: int) -> float:
-    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * resource.getpagesize() / 1e6
 
 
 @contextmanager
@@ -206,18 +144,7 @@ def drawn(directory: Path, seconds: float) -> dict[str, list[float]]:
             "memory": [resident_megabytes(screen.pid)],
         }
     finally:
-        os.kill(screen.pid, 15)
-        os.waitpid(screen.pid, 0)
-
-
-def wait_for(path: Path) -> None:
-    deadline = time.monotonic() + 30
-    while not path.exists() and time.monotonic() < deadline:
-        time.sleep(0.02)
-
-
-def centile(values: list[float], share: float) -> float:
-    return sorted(values)[min(int(len(values) * share), len(values) - 1)] * 1000
+        screen.close()
 
 
 def measure(seconds: float, rounds: int) -> list[Round]:

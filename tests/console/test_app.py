@@ -613,9 +613,34 @@ async def test_the_palette_finds_agents_whatever_they_call_themselves():
 async def test_the_footer_shows_what_works_now():
     async with stage(scenes.asking()) as on:
         await on.armed()
-        assert "Show asks" not in on.text("KeyLine FooterKey")
+        assert "Show asks" not in on.text("KeyLine")
         await on.press("escape")
-        await on.until(lambda: "Show asks" in on.text("KeyLine FooterKey"), "Show asks")
-        assert "Follow" not in on.text("KeyLine FooterKey")
+        await on.until(lambda: "Show asks" in on.text("KeyLine"), "Show asks")
+        assert "Follow" not in on.text("KeyLine")
         await on.press("up")
-        await on.until(lambda: "Follow" in on.text("KeyLine FooterKey"), "Follow")
+        await on.until(lambda: "Follow" in on.text("KeyLine"), "Follow")
+
+
+@pytest.mark.parametrize("width", [50, 60, 73, 80, 81, 100])
+async def test_the_footer_shows_whole_keys_and_all_for_which_there_is_room(width: int):
+    keys = ["⏎ Open", "? Help", "q Quit", "/ Filter", "p Pause", "c Copy", "x Rules", "o Config"]
+    async with stage(scenes.calm(), size=(width, 24)) as on:
+        await on.until(lambda: "Help" in on.text("KeyLine"), "Help")
+        line = on.text("KeyLine")
+        shown = [key for key in keys if key in line]
+        assert " ".join(line.split()) == " ".join(shown) == " ".join(keys[: len(shown)])
+        assert shown == keys or len(line) + 2 + len(keys[len(shown)]) > width
+
+
+async def test_what_the_footer_shows_can_be_clicked():
+    async with stage(scenes.calm()) as on:
+        await on.until(lambda: "Help" in on.text("KeyLine"), "Help")
+        await on.pilot.click("KeyLine", offset=(on.text("KeyLine").index("Help"), 0))
+        await on.shows("esc Back")
+        await on.pilot.click("KeyLine", offset=(on.text("KeyLine").index("esc"), 0))
+        await on.until(lambda: "Help" in on.text("KeyLine"), "Help")
+        await on.pilot.click("KeyLine", offset=(on.text("KeyLine").index("Pause") - 3, 0))
+        await on.pilot.click("KeyLine", offset=(95, 0))
+        assert not on.app.screen.paused
+        await on.pilot.click("KeyLine", offset=(on.text("KeyLine").index("Pause"), 0))
+        assert on.app.screen.paused
