@@ -43,6 +43,7 @@ _READ_OTHERWISE = re.compile(r"[\t\ufeff|>?]|:\s*+[\]},]|:\s++#")
 where an empty value in brackets stands."""
 
 _TAG = "tag:yaml.org,2002:"
+_TOO_DEEP = f"Lists and mappings are nested more than {DEPTH} deep."
 _NO_TAGS = "Tags (!name) are not read here. Does a text that begins with ! need quotes?"
 
 
@@ -105,7 +106,7 @@ def _quickly(text: str) -> Document | None:
 def _carefully(text: str) -> Document:
     composer = _Composer(text)
     try:
-        for event in yaml.parse(text, Loader=yaml.SafeLoader):
+        for event in yaml.parse(text, Loader=_Loader):
             composer.take(event)
     except yaml.reader.ReaderError as error:
         raise YamlError(in_words(error.reason), composer.places.mark(error.position)) from error
@@ -114,6 +115,20 @@ def _carefully(text: str) -> Document:
     except (ValueError, OverflowError) as error:  # PyYAML turns the digits of an escape into a number unchecked
         raise YamlError("There is a number in an escape or a directive that is out of range.", None) from error
     return composer.document()
+
+
+class _Loader(yaml.SafeLoader):
+    """PyYAML's own, stopped where the text nests too deeply: it would go on for 1,024 characters, at a cost that grows
+    with their square, before it said so."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self._text = text
+
+    def fetch_flow_collection_start(self, kind: type[yaml.Token]) -> None:
+        if self.flow_level >= DEPTH:
+            raise YamlError(_TOO_DEEP, Places(self._text).mark(self.index))
+        super().fetch_flow_collection_start(kind)
 
 
 class _Composer:
@@ -182,7 +197,7 @@ class _Composer:
                 "A key must be text, not a list or a mapping. Does a text with brackets need quotes?", event
             )
         if len(self._open) == DEPTH:
-            raise self._error(f"Lists and mappings are nested more than {DEPTH} deep.", event)
+            raise self._error(_TOO_DEEP, event)
         value: list[Any] | dict[str, Any] = {} if mapping else []
         before = self._nodes
         self._count(1, event)
