@@ -28,7 +28,7 @@ from engine.programs.wrappers import (
     program_name,
     unwrap,
 )
-from engine.shell import Command, Redirect, is_live, parse, spelled, split
+from engine.shell import Command, Quoted, Redirect, is_live, parse, spelled, split
 from engine.urls import find_urls
 
 MAX_SCRIPT_DEPTH = 4
@@ -186,7 +186,7 @@ class _Reading(Struct):
                 self._add_sink(self.variables.complete(target))
             elif ">" in operator and not is_generic(target):
                 self.acts = True
-            pieces.append(f"{operator} {spelled((target,))}")
+            pieces.append(f"{operator} {target.spelling if isinstance(target, Quoted) else target}")
         return " ".join(pieces)
 
     # -- simple commands ---------------------------------------------------------------------------------------------

@@ -50,7 +50,7 @@ _PIECE = re.compile(
 )
 _DOUBLE, _ANSI, _ESCAPE, _LIVE_PIECES = 3, 2, 4, (3, 5)
 _NEEDS_READING = re.compile(rf"[\"'\\$`{MARK}]")
-"""What else stands for itself: it was only glued to a redirect."""
+"""What else stands as it is: it was only glued to a redirect."""
 _EXPANDS = re.compile(rf"\$[\w@*#?$!{{(-]|[`{MARK}]")
 _NAME = re.compile(r"-{0,2}[A-Za-z_][\w-]*+=")
 _NEEDS_QUOTES = re.compile(r"""[\s;&|<>()'"\\$`*?\[\]~\0]|\{(?!\})|(?<!\{)\}|^\#|^$""")
@@ -129,8 +129,10 @@ def split(text: str, nested: list[Nested]) -> list[Command]:
         if plain:
             words += plain.split()
         elif word:
-            words.append(unquote(word))
-            quoted = True
+            if _NEEDS_READING.search(word):
+                word = unquote(word)  # noqa: PLW2901 - the same word, read
+                quoted = True
+            words.append(word)
         elif conditional and _in_condition(words):
             words.append(redirect or separators)
         elif redirect:
@@ -196,7 +198,7 @@ def unquote(raw: str) -> Quoted:
             return literal(inside)
         if quote == '"' and "\\" not in inside:
             return _word_of(inside)
-    return _unquote_pieces(raw) if _NEEDS_READING.search(raw) else literal(raw)
+    return _unquote_pieces(raw)
 
 
 def literal(value: str) -> Quoted:

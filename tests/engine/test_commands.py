@@ -122,6 +122,7 @@ def test_verbs(command: str, verb: str):
         ("ls # why", "ls"),
         ("echo x >out", "echo x > out"),
         ("> out echo x", "echo x > out"),
+        ("ls >a*>~/[b]", "ls > a* > ~/[b]"),
         ("echo `date`", "echo $(date)"),
         ("echo $(timeout 5 curl -m 5 https://a.example)", "echo $(curl https://a.example)"),
         ("cat <<EOF\nx\nEOF", "cat <<'END'\nx\nEND"),
