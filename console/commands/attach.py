@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from console.commands.failing import say
+from console.commands.options import socket_option
 from console.showing import UNUSABLE, Look, look_options, show
 from console.sources import AttachSource
 
@@ -20,12 +21,7 @@ Examples:
   breaker attach --socket /run/user/1000/other/engine.sock
 """
 )
-@click.option(
-    "--socket",
-    "path",
-    type=click.Path(path_type=Path),
-    help="Where agents find the engine. Default: $BREAKER_SOCKET, else in the runtime directory.",
-)
+@socket_option("Where agents find the engine.")
 @look_options
 def attach(path: Path | None, **look: Any) -> None:
     """Answer for an engine that breaker serve runs.

@@ -11,6 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from console.commands.ascii_json import ascii_json
+from console.commands.options import socket_option
 from console.text import visible
 from engine.client import Client, UnreachableError
 from engine.config import DEFAULTS
@@ -60,12 +61,7 @@ Examples:
   breaker doctor --json | jq '.problems'
 """
 )
-@click.option(
-    "--socket",
-    "path",
-    type=click.Path(path_type=Path),
-    help="Where the engine listens. Default: $BREAKER_SOCKET, else in the runtime directory.",
-)
+@socket_option("Where the engine listens.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object.")
 def doctor(path: Path | None, *, as_json: bool) -> None:
     """Say whether agents are guarded here: what is installed, whether it answers, what cannot work.

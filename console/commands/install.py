@@ -9,6 +9,7 @@ from typing import Any, NoReturn, TypeVar
 
 import click
 
+from console.commands.options import socket_option
 from console.text import visible
 from engine.configuration.file import ConfigError, find
 from engine.harnesses.endpoint import Endpoint, keep_endpoint, load_endpoint, make_endpoint
@@ -57,13 +58,9 @@ Without --user or --project: claude-code and opencode for the project, the other
     help="Claude Code only: no process per call, the engine listens on the loopback. As with --fail-closed, calls are "
     "denied without a running engine.",
 )
-@click.option(
-    "--socket",
-    type=click.Path(path_type=Path),
-    help="Where the hooks find the engine. Default: $BREAKER_SOCKET, else in the runtime directory.",
-)
+@socket_option("Where the hooks find the engine.")
 def install(  # noqa: PLR0913 - click's options, each by its name
-    harness: str, scope: Scope | None, socket: Path | None, *, dry_run: bool, fail_closed: bool, http: bool
+    harness: str, scope: Scope | None, path: Path | None, *, dry_run: bool, fail_closed: bool, http: bool
 ) -> None:
     """Have a harness ask the breaker before every tool call, through hooks in its own settings.
 
@@ -77,7 +74,7 @@ def install(  # noqa: PLR0913 - click's options, each by its name
             raise SettingsError(f"{target.harness.title} has no hooks over HTTP. Leave --http out.")
         _require_not_elsewhere(target)
         endpoint = _endpoint() if http else None
-        plan = plan_install(target, _wishes(socket, endpoint, fail_closed=fail_closed))
+        plan = plan_install(target, _wishes(path, endpoint, fail_closed=fail_closed))
         _show(plan)
         if not dry_run:
             if endpoint:
@@ -148,8 +145,8 @@ def _has_entries(target: Target) -> bool:
         return False  # its harness cannot read it, either
 
 
-def _wishes(socket: Path | None, endpoint: Endpoint | None, *, fail_closed: bool) -> Wishes:
-    where = (socket or socket_path()).absolute()
+def _wishes(path: Path | None, endpoint: Endpoint | None, *, fail_closed: bool) -> Wishes:
+    where = (path or socket_path()).absolute()
     check_socket_path(where)
     return Wishes(
         interpreter=Path(sys.executable).absolute(),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from console.commands.journal import journal_kept
+from console.commands.options import socket_option
 from console.showing import Look, look_options, show
 from console.sources import HostSource
 
@@ -25,12 +26,7 @@ Examples:
   breaker --plain < /dev/null           only watch, line by line
 """,
 )
-@click.option(
-    "--socket",
-    "path",
-    type=click.Path(path_type=Path),
-    help="Where agents find it. Default: $BREAKER_SOCKET, else in the runtime directory.",
-)
+@socket_option("Where agents find it.")
 @click.option("--config", "config_file", type=click.Path(path_type=Path), help="Use this configuration file alone.")
 @click.option("--journal", type=click.Path(path_type=Path), help="Keep the journal in this directory.")
 @click.option("--no-journal", is_flag=True, help="Keep no journal: nothing is recorded, nothing is recovered.")

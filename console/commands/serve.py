@@ -18,6 +18,7 @@ from msgspec import structs
 
 from console.commands.failing import say
 from console.commands.journal import journal_kept
+from console.commands.options import socket_option
 from console.hosting import Collecting, put_agents_first
 from console.plain_lines import Lines
 from console.text import visible
@@ -59,12 +60,7 @@ Then, in another terminal:
   breaker status       look, without a token
 """
 )
-@click.option(
-    "--socket",
-    "path",
-    type=click.Path(path_type=Path),
-    help="Where agents find it. Default: $BREAKER_SOCKET, else in the runtime directory.",
-)
+@socket_option("Where agents find it.")
 @click.option("--config", "config_file", type=click.Path(path_type=Path), help="Use this configuration file alone.")
 @click.option(
     "--ask-timeout",

@@ -12,6 +12,7 @@ import msgspec
 
 from console.commands.ascii_json import ascii_json
 from console.commands.failing import say
+from console.commands.options import socket_option
 from console.question import time_left
 from console.text import visible
 from engine.client import Client, UnreachableError
@@ -34,12 +35,7 @@ Examples:
   breaker status --json | jq '.asks[].fingerprints'
 """
 )
-@click.option(
-    "--socket",
-    "path",
-    type=click.Path(path_type=Path),
-    help="Where the engine listens. Default: $BREAKER_SOCKET, else in the runtime directory.",
-)
+@socket_option("Where the engine listens.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object.")
 def status(path: Path | None, *, as_json: bool) -> None:
     """Say what a running engine is doing: agents, their hottest measures, open asks. Needs no token.

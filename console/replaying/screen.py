@@ -12,7 +12,7 @@ from console.prompt import Prompt
 from console.question import Question
 from console.replaying.playhead import Edge, Input, Leap, Seek, Speed, Step, Toggle
 from console.replaying.recording import Recording
-from console.screens.main import MainScreen
+from console.screens.main import FILTERING, FOLLOWING, LEAVING, READING, MainScreen
 from console.state import State
 from console.widgets.status import Facts
 from console.widgets.timeline import Timeline
@@ -75,18 +75,13 @@ class ReplayScreen(MainScreen, inherit_bindings=False):
         _key("v", "next_stage", "Stage", "v"),
         _key("d", "next_gate", "Gate", "d"),
         _key("e", "next_failure", "Failure", "e"),
-        Binding("question_mark", "app.help", "Help"),
-        Binding("q", "app.leave", "Quit"),
+        *LEAVING,
         _key("plus,equals_sign", "faster", "Speed", "-+"),
         _key("greater_than_sign,shift+right", "leap_on", "5 %", "<>"),
-        Binding("f", "follow", "Follow"),
-        Binding("slash", "filter", "Filter"),
-        Binding("c", "copy", "Copy"),
-        Binding("x", "app.rules", "Rules"),
-        Binding("o", "app.config", "Config"),
-        Binding("tab", "app.focus_next", "Next list", show=False),
+        FOLLOWING,
+        *FILTERING,
+        *READING,
         Binding("shift+tab", "app.focus_previous", "Previous list", show=False),
-        Binding("escape", "unfilter", "Clear filter", show=False),
         _key("right", "on", "One call on"),
         _key("left,comma", "back", "One call back"),
         _key("V", "previous_stage", "Previous stage"),

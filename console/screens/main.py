@@ -28,23 +28,29 @@ if TYPE_CHECKING:
     from console.app import ConsoleApp
     from console.prompt import Prompt
 
+LEAVING = (Binding("question_mark", "app.help", "Help"), Binding("q", "app.leave", "Quit"))
+FOLLOWING = Binding("f", "follow", "Follow")
+FILTERING = (Binding("slash", "filter", "Filter"), Binding("escape", "unfilter", "Clear filter", show=False))
+READING = (
+    Binding("c", "copy", "Copy"),
+    Binding("x", "app.rules", "Rules"),
+    Binding("o", "app.config", "Config"),
+    Binding("tab", "app.focus_next", "Next list", show=False),
+)
+"""Keys of every console, a replay's too; the last line names them in the order in which a screen lists them."""
+
 
 class MainScreen(Screen[None]):
     """Draws a ``State``; decides nothing."""
 
     AUTO_FOCUS = ""
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("tab", "app.focus_next", "Next list", show=False),
         Binding("s", "show_asks", "Show asks"),
-        Binding("f", "follow", "Follow"),
-        Binding("question_mark", "app.help", "Help"),
-        Binding("q", "app.leave", "Quit"),
-        Binding("slash", "filter", "Filter"),
+        FOLLOWING,
+        *LEAVING,
+        *FILTERING,
         Binding("p", "pause", "Pause"),
-        Binding("c", "copy", "Copy"),
-        Binding("x", "app.rules", "Rules"),
-        Binding("o", "app.config", "Config"),
-        Binding("escape", "unfilter", "Clear filter", show=False),
+        *READING,
     ]
 
     def __init__(self, state: State) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,3 +17,13 @@ def place() -> Iterator[Path]:
     directory = Path(tempfile.mkdtemp(prefix="brk-", dir="/tmp"))
     yield directory / "engine.sock"
     shutil.rmtree(directory)
+
+
+@pytest.fixture
+def clocks_in_utc(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Clocks on the screen show UTC, wherever the tests run."""
+    monkeypatch.setenv("TZ", "UTC")
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()

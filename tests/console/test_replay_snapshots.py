@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 from textual.pilot import Pilot
@@ -16,15 +15,7 @@ from tests.console.stage import SILENT
 Compare = Callable[..., bool]
 SIZES = {60: (60, 20), 80: (80, 24), 160: (160, 48)}
 
-
-@pytest.fixture(autouse=True)
-def noon(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Clocks show UTC, wherever the tests run."""
-    monkeypatch.setenv("TZ", "UTC")
-    time.tzset()
-    yield
-    monkeypatch.undo()
-    time.tzset()
+pytestmark = pytest.mark.usefixtures("clocks_in_utc")
 
 
 @pytest.fixture
