@@ -1,9 +1,12 @@
 """What a decision over the socket costs beside a bare echo of the same bytes on the same kind of loop.
 
-    python -m benchmarks.socket_round_trip [--calls N] [--rounds N]
+    python -m benchmarks.socket_round_trip [--calls N] [--rounds N] [--apart] [--tool NAME]
 
 Each server runs in a process of its own; the client is one blocking socket. Rounds alternate between the servers, so
 that whatever else the machine does falls on all of them alike; printed are medians of each, and ratios of medians.
+
+Client and servers are held to one core, or to two. Left to the scheduler, a bare echo lands on the client's core and is
+woken in 3 µs, the engine now there and now on another, which takes 20 µs longer: ratios of where things ran.
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ import argparse
 import asyncio
 import json
 import multiprocessing
+import os
 import shutil
 import socket
 import statistics
@@ -42,6 +46,8 @@ ALONE_SECONDS = 0.1
 """How long a client may take to answer when there is no engine."""
 ALONE_ROUNDS = 50
 HEADINGS = ("server", "p50", "p99", "over its echo")
+PLACES = ("on one core", "on cores of their own")
+"""Where client and servers run."""
 
 
 def engine(path: str, fast: bool, ready: Event, stop: Event, journal: Path | None = None) -> None:
@@ -136,13 +142,16 @@ class Measured:
         self._open.close()
 
 
-def measure(calls: int, rounds: int, tool: str = "bash") -> list[Measured]:
+def measure(calls: int, rounds: int, tool: str = "bash", place: str = PLACES[0]) -> list[Measured]:
     """Every server, after ``rounds`` rounds of ``calls`` calls, in the order of ``SERVERS``."""
     directory = Path(tempfile.mkdtemp(prefix="rtb-", dir="/tmp"))
     measured: list[Measured] = []
+    cores = os.sched_getaffinity(0)
     try:
+        os.sched_setaffinity(0, {min(cores) if place == PLACES[0] else max(cores)})  # what the servers inherit
         for name in SERVERS:
             measured += [Measured(name, directory)]
+        os.sched_setaffinity(0, {min(cores)})
         for one in measured:
             one.round(list(frames(0, WARM_UP, tool)))
             one.seconds.clear()
@@ -152,6 +161,7 @@ def measure(calls: int, rounds: int, tool: str = "bash") -> list[Measured]:
             for one in measured:
                 one.round(lines)
     finally:
+        os.sched_setaffinity(0, cores)
         for one in measured:
             one.close()
         shutil.rmtree(directory)
@@ -162,21 +172,21 @@ def findings() -> Findings:
     """The round trip over its echo, on either loop, round by round."""
     rows: list[Row] = []
     tables: list[Table] = []
-    for tool, kind in KINDS.items():
-        measured = measure(CALLS, ROUNDS, tool)
-        rows += _rows(kind, {one.name: one for one in measured})
-        tables.append(Table(f"Round trips of {FRAME_BYTES} bytes, a {kind}, µs", HEADINGS, tuple(summary(measured))))
+    for place in PLACES[: len(os.sched_getaffinity(0))]:
+        for tool, kind in KINDS.items():
+            measured = measure(CALLS, ROUNDS, tool, place)
+            rows += _rows(f"{kind} over a bare echo, {place}", {one.name: one for one in measured})
+            title = f"Round trips of {FRAME_BYTES} bytes, a {kind}, client and server {place}, µs"
+            tables.append(Table(title, HEADINGS, tuple(summary(measured))))
     rows.append(alone())
     return Findings(tuple(rows), (*tables, steps(list(frames(0, 3 * CALLS)))))
 
 
-def _rows(kind: str, measured: Mapping[str, Measured]) -> Iterator[Row]:
-    echo, fast_echo = measured["asyncio echo"], measured["uvloop echo"]
-    of = f"round trip p50 of a {FRAME_BYTES // 1024} KB {kind} over a bare echo"
-    yield over_rounds(f"{of}, uvloop", measured["uvloop engine"].over(fast_echo), target=TARGET)
-    yield over_rounds(f"{of}, asyncio", measured["asyncio engine"].over(echo), target=TARGET)
-    yield over_rounds(f"{of}, uvloop over asyncio", measured["uvloop engine"].over(echo), target=TARGET_OF_ASYNCIO)
-    yield over_rounds(f"{of}, uvloop, writing a journal", measured["uvloop, journal"].over(fast_echo))
+def _rows(what: str, measured: Mapping[str, Measured]) -> Iterator[Row]:
+    trip = f"round trip p50 of a {FRAME_BYTES // 1024} KB {what}"
+    engine, echo, fast_echo = (measured[name] for name in ("uvloop engine", "asyncio echo", "uvloop echo"))
+    yield over_rounds(f"{trip}: uvloop, both", engine.over(fast_echo), target=TARGET)
+    yield over_rounds(f"{trip}: uvloop over asyncio", engine.over(echo), target=TARGET_OF_ASYNCIO)
 
 
 def alone() -> Row:
@@ -224,12 +234,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--calls", type=int, default=CALLS, help="calls in a round")
     parser.add_argument("--rounds", type=int, default=ROUNDS)
+    parser.add_argument("--apart", action="store_true", help="client and servers on cores of their own")
     parser.add_argument("--tool", default="bash", help="bash: a command line is read; any other: its arguments are")
     options = parser.parse_args()
-    measured = measure(options.calls, options.rounds, options.tool)
-    print(
-        f"{options.rounds} rounds of {options.calls} calls ({options.tool}), {FRAME_BYTES} bytes each, microseconds\n"
-    )
+    place = PLACES[options.apart]
+    measured = measure(options.calls, options.rounds, options.tool, place)
+    about = f"{options.rounds} rounds of {options.calls} calls ({options.tool}) of {FRAME_BYTES} bytes, {place}, µs"
+    print(f"{about}\n")
     print(grid(HEADINGS, summary(measured)))
 
 
