@@ -75,7 +75,7 @@ class MainScreen(Screen[None]):
         with Vertical(id="stream-box"):
             yield self.stream.title_line
             yield self.stream
-        yield self.filter_line
+            yield self.filter_line
         yield self.panel
         yield from self.compose_below()
         yield KeyLine()

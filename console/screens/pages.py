@@ -71,12 +71,13 @@ class PageScreen(Screen[None]):
 
     def on_mount(self) -> None:
         self.page.focus()
+        self.console_app.pulse()  # so that a key that follows at once finds the page written
 
     def show(self, facts: Facts, now: float) -> None:
         """Draw what has changed by ``now``, unix seconds."""
         self.now = now
         self.status.update(structs.replace(facts, away=True))
-        width = self.page.scrollable_content_region.width - 1
+        width = (self.page.scrollable_content_region.width or self.app.size.width) - 1
         version = (width, self.version())
         if width > 1 and version != self._written:
             self._written = version

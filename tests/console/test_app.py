@@ -644,3 +644,11 @@ async def test_what_the_footer_shows_can_be_clicked():
         assert not on.app.screen.paused
         await on.pilot.click("KeyLine", offset=(on.text("KeyLine").index("Pause"), 0))
         assert on.app.screen.paused
+
+
+async def test_a_page_is_written_when_it_opens_so_that_the_next_key_finds_its_lines():
+    async with stage(scenes.answered()) as on:
+        for timer in list(on.app._timers):  # noqa: SLF001 - nothing but the key may draw
+            timer.pause()
+        await on.pilot.press("x", "down", "u")
+        await on.shows("enter: count it again")
