@@ -648,7 +648,7 @@ async def test_what_the_footer_shows_can_be_clicked():
 
 async def test_a_page_is_written_when_it_opens_so_that_the_next_key_finds_its_lines():
     async with stage(scenes.answered()) as on:
-        for timer in list(on.app._timers):  # noqa: SLF001 - nothing but the key may draw
+        for timer in list(on.app._timers):  # nothing but the key may draw
             timer.pause()
         await on.pilot.press("x", "down", "u")
         await on.shows("enter: count it again")
