@@ -12,7 +12,7 @@ from functools import lru_cache
 from hashlib import blake2b
 from typing import Any
 
-from engine.secret_signs import SECRET_NAMES, TOKEN, may_hold_secret, secrets_in
+from engine.secret_signs import SECRET_NAMES, SIGN_CHARS, TOKEN, may_hold_secret, secrets_in
 
 STRING_CHARS = 400
 TOTAL_CHARS = 4000
@@ -26,9 +26,6 @@ WORD_CHARS = 4096
 
 So a secret at the cut is seen for what it is.
 """
-
-SIGN_CHARS = 64
-"""No sign of a secret is longer. What begins beyond a cut is beyond it, so that most texts need no further look."""
 
 _GAP = re.compile(r"\s")
 
@@ -54,6 +51,8 @@ def mask_head(text: str, chars: int) -> str:
         gap = _GAP.search(text, end, end + WORD_CHARS)
         end = gap.start() if gap else end + WORD_CHARS
         text = text[:end]
+    if next(secrets_in(text, chars), None) is None:
+        return text[:chars]
     return mask(text)[:chars]
 
 

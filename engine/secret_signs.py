@@ -36,6 +36,9 @@ SECRET_NAMES = (
 )
 """How the name of a secret ends, in lower case: ``AWS_SECRET_ACCESS_KEY``, ``db_password``, ``X-Auth-Token``."""
 
+SIGN_CHARS = 64
+"""No sign of a secret is longer: one that begins before a cut ends before so many characters behind it."""
+
 TOKEN = re.compile(r"<secret:[0-9a-f]{6}>")
 """What stands where a secret was."""
 
@@ -81,15 +84,21 @@ def may_hold_secret(text: str) -> bool:
     )
 
 
-def secrets_in(text: str) -> Iterator[Span]:
-    """Where the secrets of a text stand, from left to right. One that is masked already is among them."""
+def secrets_in(text: str, before: int | None = None) -> Iterator[Span]:
+    """Where the secrets of a text stand, from left to right. One that is masked already is among them.
+
+    Only those whose sign stands ``before`` this place, if it is given.
+    """
     lower = text.lower()
     if len(lower) != len(text):  # a few letters are longer in lower case, and then places would not agree
         lower = "".join(letter.lower() if letter.isascii() else letter for letter in text)
-    search = _signs_of(_families_in(text, lower)).search
+    end = None if before is None else before + SIGN_CHARS
+    search = _signs_of(_families_in(text[:end], lower[:end])).search
     at = 0
     while sign := search(lower, at):
         start, at = sign.span()
+        if before is not None and start >= before:
+            return
         span = _READERS.get(sign[0], after_user)(text, start, at)
         if span is None:
             continue
