@@ -219,7 +219,12 @@ def test_masking_twice_is_masking_once(text: str):
     assert mask(mask(text)) == mask(text)
 
 
-@given(tangles, st.sampled_from(["", " ", "\n", "x" * 40, " and so on" * 20]), tangles, st.integers(0, 400))
+@given(
+    tangles,
+    st.sampled_from(["", " ", "\n", "x" * 40, "x" * 120 + "@", " and so on" * 20]),
+    tangles,
+    st.integers(0, 400),
+)
 def test_a_head_is_masked_as_the_whole_text_is(before: str, between: str, after: str, chars: int):
     text = before + between + after
     for at in (0, chars, len(before), len(before + between)):
