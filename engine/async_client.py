@@ -28,6 +28,7 @@ from engine.conversation import (
     response_of,
     result_of,
     settlement_of,
+    silent,
     unanswered,
     unguarded,
     unread,
@@ -90,6 +91,8 @@ class AsyncClient(AsyncGuard):
         except TimeoutError:
             self._withdraw(call_id)
             return unanswered(seconds or 0.0)
+        except UnansweredError as error:
+            return silent(error)
         except UnreachableError as error:
             return unguarded(self._terms, error)
         except asyncio.CancelledError:
@@ -153,16 +156,23 @@ class AsyncClient(AsyncGuard):
                 await self._ask(method, params)
 
     async def _ask(self, method: str, params: Mapping[str, Any]) -> Response:
-        """Ask, and once more if the connection dies. Raises UnwritableError and UnreachableError."""
-        connection = await self._connected()
-        try:
-            return await connection.ask(method, params)
-        except _LostError:
-            connection = await self._connected()
-        try:
-            return await connection.ask(method, params)
-        except _LostError as error:
-            raise UnreachableError(f"the engine hung up ({error})") from error
+        """Ask, and once more if the connection dies.
+
+        Raises UnwritableError and UnreachableError: UnansweredError if the engine may have been asked.
+        """
+        lost: _LostError | None = None
+        for _ in range(2):
+            try:
+                connection = await self._connected()
+                return await connection.ask(method, params)
+            except _LostError as error:
+                lost = _LostError(str(error), asked=error.asked or (lost is not None and lost.asked))
+            except UnreachableError as error:
+                if lost and lost.asked:
+                    raise _ended(lost) from error
+                raise
+        assert lost  # noqa: S101 - or it would have returned or raised
+        raise _ended(lost) if lost.asked else UnreachableError(f"the engine hung up ({lost})")
 
     def _withdraw(self, call_id: str) -> None:
         if self._connection and self._connection.usable():
@@ -185,7 +195,15 @@ class AsyncClient(AsyncGuard):
 
 
 class _LostError(Exception):
-    """The connection ended before the answer came."""
+    """The connection ended before the answer came. ``asked``: the request may have reached the engine."""
+
+    def __init__(self, why: str, *, asked: bool) -> None:
+        super().__init__(why)
+        self.asked = asked
+
+
+def _ended(lost: _LostError) -> UnansweredError:
+    return UnansweredError(f"the engine was asked and ended before it answered ({lost})")
 
 
 class _Connection:
@@ -210,12 +228,14 @@ class _Connection:
         line = request(method, params, number)
         answer: asyncio.Future[Response] = self._loop.create_future()
         self._asked[number] = answer
+        asked = False
         try:
             self._writer.write(line)
+            asked = not self._writer.transport.is_closing()
             await self._writer.drain()
             return await answer
         except OSError as error:
-            raise _LostError(str(error)) from error
+            raise _LostError(str(error), asked=asked) from error
         finally:
             del self._asked[number]
 
@@ -244,7 +264,7 @@ class _Connection:
             self._writer.close()
             for asked in self._asked.values():
                 if not asked.done():
-                    asked.set_exception(_LostError(why))
+                    asked.set_exception(_LostError(why, asked=True))
                     asked.exception()  # seen: whoever asked may have learnt of the loss while it still wrote
 
 
@@ -259,18 +279,27 @@ async def _connect(path: Path, terms: Terms) -> _Connection:
         async with asyncio.timeout(HANDSHAKE_SECONDS):
             connected = await _connected_socket(path)
             reader, writer = await asyncio.open_unix_connection(sock=connected, limit=FRAME_LIMIT)
-    except (OSError, TimeoutError) as error:
+    except TimeoutError as error:
+        raise UnansweredError(f"the engine at {path} does not answer ({why(error)})") from error
+    except OSError as error:
         raise UnreachableError(f"no engine at {path} ({why(error)})") from error
     try:
         writer.write(greeting(terms))
         async with asyncio.timeout(HANDSHAKE_SECONDS):
-            welcome = welcome_of(response_of(await reader.readline()))
+            welcome = welcome_of(response_of(await _line_of(reader)))
     except BaseException as error:
         writer.close()
-        if isinstance(error, OSError | TimeoutError | ValueError):
-            raise UnreachableError(f"no engine at {path} ({why(error)})") from error
+        if isinstance(error, OSError | EOFError | ValueError):
+            raise UnansweredError(f"the engine at {path} does not answer ({why(error)})") from error
         raise
     return _Connection(reader, writer, welcome)
+
+
+async def _line_of(reader: asyncio.StreamReader) -> bytes:
+    line = await reader.readline()
+    if not line:
+        raise EOFError("end of file")
+    return line
 
 
 async def _connected_socket(path: Path) -> socket.socket:

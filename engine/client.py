@@ -36,6 +36,7 @@ from engine.conversation import (
     BreakerUnreachableWarning,
     OnUnreachable,
     Terms,
+    UnansweredError,
     UnreachableError,
     UnwritableError,
     greeting,
@@ -43,6 +44,7 @@ from engine.conversation import (
     response_of,
     result_of,
     settlement_of,
+    silent,
     unanswered,
     unguarded,
     unread,
@@ -102,6 +104,8 @@ class Client(Guard):
             return unread(error)
         except _TooLateError as error:
             return unanswered(error.seconds)
+        except UnansweredError as error:
+            return silent(error)
         except UnreachableError as error:
             return unguarded(self._terms, error)
 
@@ -153,13 +157,19 @@ class Client(Guard):
             self._ask(method, params)
 
     def _ask(self, method: str, params: Mapping[str, Any], *, patient: bool = False) -> Response:
-        """Ask, on a new connection if an old one turns out to be dead, and once more if that one dies.
+        """Ask, and on a new connection once more if the first turns out to be dead, or dies.
 
-        Raises UnwritableError, UnreachableError and _TooLateError.
+        Raises UnwritableError, _TooLateError, and UnreachableError: UnansweredError if the engine may have been asked.
         """
         lost: Exception | None = None
+        asked = False
         for _ in range(2):
-            connection = self._borrow()
+            try:
+                connection = self._borrow()
+            except UnreachableError as error:
+                if asked:
+                    raise _ended(lost) from error
+                raise
             seconds = self._terms.patience(connection.engine) if patient else ANSWER_SECONDS
             try:
                 response = connection.ask(method, params, seconds)
@@ -168,6 +178,8 @@ class Client(Guard):
                 raise _TooLateError(seconds or 0.0) from None
             except (OSError, EOFError) as error:
                 connection.close()
+                self.close()  # those that wait for work were made before it, and will be as dead
+                asked = asked or connection.asked
                 lost = error.with_traceback(None)
             except BaseException:
                 connection.close()
@@ -175,7 +187,7 @@ class Client(Guard):
             else:
                 self._give_back(connection)
                 return response
-        raise UnreachableError(f"the engine hung up ({lost})")
+        raise _ended(lost) if asked else UnreachableError(f"the engine hung up ({lost})")
 
     def _borrow(self) -> _Connection:
         with self._lock:
@@ -190,6 +202,10 @@ class Client(Guard):
             self._idle.append(connection)
 
 
+def _ended(lost: Exception | None) -> UnansweredError:
+    return UnansweredError(f"the engine was asked and ended before it answered ({lost})")
+
+
 class _TooLateError(Exception):
     def __init__(self, seconds: float) -> None:
         super().__init__(f"no answer within {seconds:g} seconds")
@@ -197,18 +213,27 @@ class _TooLateError(Exception):
 
 
 class _Connection:
-    """One connection to an engine that has introduced itself, for one request at a time. Raises UnreachableError."""
+    """One connection to an engine that has introduced itself, for one request at a time.
+
+    Raises UnreachableError: UnansweredError if somebody took the connection, or left it waiting.
+    """
 
     def __init__(self, path: Path, terms: Terms) -> None:
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._rest = b""
         self._numbers = itertools.count(1)
+        self.asked = False
+        """Whether the latest request was written whole."""
+        there = False
         try:
             self._connect(path)
+            there = True
             self._socket.sendall(greeting(terms))
             self.engine: Initialized = welcome_of(response_of(self._line()))
         except (OSError, EOFError) as error:
             self.close()
+            if there or isinstance(error, BlockingIOError | TimeoutError):
+                raise UnansweredError(f"the engine at {path} does not answer ({why(error)})") from error
             raise UnreachableError(f"no engine at {path} ({why(error)})") from error
         except BaseException:
             self.close()
@@ -217,10 +242,18 @@ class _Connection:
     def ask(self, method: str, params: Mapping[str, Any], seconds: float | None) -> Response:
         """Ask, and wait at most so long. Raises OSError and EOFError when the connection is lost."""
         number = next(self._numbers)
+        line = request(method, params, number)
+        if seconds is not None and seconds <= 0:
+            raise TimeoutError
+        self.asked = False
         self._socket.settimeout(seconds)
-        self._socket.sendall(request(method, params, number))
+        self._socket.sendall(line)
+        self.asked = True
         while True:
-            response = response_of(self._line())
+            try:
+                response = response_of(self._line())
+            except UnreachableError as error:
+                raise UnansweredError(str(error)) from error
             if response.id in {number, None}:
                 return response
 

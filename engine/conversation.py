@@ -52,8 +52,8 @@ class UnreachableError(Exception):
     """No engine answered; ``str()`` says what was tried."""
 
 
-class UnansweredError(Exception):
-    """An engine is there and gave no answer that can be used; ``str()`` says why."""
+class UnansweredError(UnreachableError):
+    """An engine is there, or was when it was asked, and gave no answer that can be used; ``str()`` says why."""
 
 
 class UnwritableError(Exception):
@@ -152,7 +152,10 @@ def verdict_of(response: Response) -> Verdict:
     """A verdict. An error is a denial: an engine is there, and it has not let the call through."""
     if response.error:
         return unread(response.error)
-    answer = result_of(response, DecideAnswer)
+    try:
+        answer = result_of(response, DecideAnswer)
+    except UnreachableError as error:
+        return silent(error)
     return Verdict(answer.decision, answer.asked, answer.outcome, reason=answer.reason)
 
 
@@ -184,6 +187,12 @@ def unanswered(seconds: float) -> Verdict:
     """The verdict of a call whose caller has waited long enough."""
     reason = f"REPEAT_TOOL_BLOCKED: the breaker gave no answer within {seconds:g} seconds, so the call was not run."
     return Verdict("deny", outcome="timed_out", reason=reason)
+
+
+def silent(error: UnreachableError) -> Verdict:
+    """The verdict of a call that an engine was asked about, and that it never answered."""
+    reason = f"REPEAT_TOOL_BLOCKED: the breaker gave no verdict, so the call was not run: {error}."
+    return Verdict("deny", reason=reason)
 
 
 def unguarded(terms: Terms, error: UnreachableError) -> Verdict:

@@ -47,14 +47,14 @@ def breaker_hooks(
             async with AsyncClient("", socket=socket, timeout=timeout) as client:
                 printed = await client.hook(NAME, payload)
             return _output(json.loads(printed) if printed else {})
+        except (UnansweredError, ValueError) as error:
+            return _denial(f"the breaker gave no answer about this call, so it was not run: {error}") if before else {}
         except UnreachableError as error:
             if before and on_unreachable == "deny":
                 return _denial(f"no breaker guards this call, so it was not run: {error}")
             if before:
                 warnings.warn(f"no breaker guards this call: {error}", BreakerUnreachableWarning, stacklevel=1)
             return {}
-        except (UnansweredError, ValueError) as error:
-            return _denial(f"the breaker gave no answer about this call, so it was not run: {error}") if before else {}
 
     # A hook that breaks lets the call run, unless it is told otherwise; older versions of the CLI cannot be told.
     failing: Literal["block"] | None = "block" if on_unreachable == "deny" else None

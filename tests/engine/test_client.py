@@ -11,6 +11,7 @@ import sys
 import threading
 import warnings
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -251,33 +252,93 @@ async def test_the_asyncio_client_survives_an_engine_that_restarts(nowhere: Path
     await client.close()
 
 
-def test_an_engine_killed_while_a_call_waits_gives_the_decided_answer(nowhere: Path) -> None:
-    script = (
-        "import sys; from pathlib import Path; from engine.host import Host\n"
-        "host = Host(socket=Path(sys.argv[1])); host.start(); operator = host.operator()\n"
-        "print('ready', flush=True)\n"
-        "import time\nwhile not host.call(lambda desk: desk.breaker.asks()): time.sleep(0.01)\n"
-        "print('asked', flush=True); sys.stdin.read()"
-    )
-    command = [sys.executable, "-c", script, str(nowhere)]
-    with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+KILLED_WHEN_IT_ASKS = """
+import os, signal, sys, time
+from pathlib import Path
+from engine.host import Host
+host = Host(socket=Path(sys.argv[1]))
+host.start()
+operator = host.operator()
+print("ready", flush=True)
+while not host.call(lambda desk: desk.breaker.asks()):
+    time.sleep(0.01)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@contextmanager
+def killed_when_it_asks(path: Path) -> Iterator[None]:
+    command = [sys.executable, "-c", KILLED_WHEN_IT_ASKS, str(path)]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout
         assert process.stdout.readline() == "ready\n"
-        client = Client("a", socket=nowhere, on_unreachable="deny")
+        yield
+
+
+def test_an_engine_killed_while_a_call_waits_lets_it_not_run(nowhere: Path) -> None:
+    with killed_when_it_asks(nowhere):
+        client = Client("a", socket=nowhere)
         for number in range(11):
             client.decide(str(number), "bash", MAKE)
-
-        def kill_when_asked() -> None:
-            assert process.stdout
-            process.stdout.readline()
-            process.kill()
-
-        killer = threading.Thread(target=kill_when_asked)
-        killer.start()
         verdict = client.decide("waits", "bash", MAKE)
-        killer.join()
         assert verdict.decision == "deny"
-        assert "no breaker guards this call" in verdict.reason
+        assert "ended before it answered" in verdict.reason
+        with pytest.warns(BreakerUnreachableWarning):
+            assert client.decide("later", "bash", MAKE).decision == "allow"
+
+
+async def test_an_engine_killed_while_a_call_waits_lets_it_not_run_with_asyncio(nowhere: Path) -> None:
+    with killed_when_it_asks(nowhere):
+        client = AsyncClient("a", socket=nowhere)
+        for number in range(11):
+            await client.decide(str(number), "bash", MAKE)
+        verdict = await client.decide("waits", "bash", MAKE)
+        assert verdict.decision == "deny"
+        assert "ended before it answered" in verdict.reason
+        with pytest.warns(BreakerUnreachableWarning):
+            assert (await client.decide("later", "bash", MAKE)).decision == "allow"
+
+
+def test_every_connection_of_an_engine_that_restarted_is_made_anew(nowhere: Path) -> None:
+    client = Client("a", socket=nowhere)
+    with Host(socket=nowhere) as host:
+        operator = host.operator()
+        for number in range(11):
+            client.decide(str(number), "bash", MAKE)
+        waiting = [threading.Thread(target=client.decide, args=(f"w{number}", "bash", MAKE)) for number in range(6)]
+        for thread in waiting:
+            thread.start()
+        until(lambda: host.call(lambda desk: len(desk.snapshot().waiting)) == 6)
+        operator.answer(host.call(lambda desk: desk.breaker.asks())[0].id, "rejected")
+        for thread in waiting:
+            thread.join()
+        operator.close()
+    with Host(socket=nowhere):
+        assert {client.decide(f"n{number}", "t", {"n": number}).decision for number in range(5)} == {"allow"}
+        assert client.status().agents[0].calls == 5
+
+
+def test_an_engine_that_takes_the_connection_and_says_nothing_lets_no_call_through(
+    nowhere: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("engine.client.HANDSHAKE_SECONDS", 0.2)
+    monkeypatch.setattr("engine.async_client.HANDSHAKE_SECONDS", 0.2)
+    with socket.socket(socket.AF_UNIX) as hung:
+        hung.bind(str(nowhere))
+        hung.listen(8)
+        for verdict in (
+            Client("a", socket=nowhere).decide("c", "t", {}),
+            asyncio.run(AsyncClient("a", socket=nowhere).decide("c", "t", {})),
+        ):
+            assert verdict.decision == "deny"
+            assert "does not answer" in verdict.reason
+
+
+@pytest.mark.parametrize("seconds", [0.0, -1.0])
+def test_no_time_to_wait_is_too_late_at_once(engine: tuple[Host, Path], seconds: float) -> None:
+    verdict = Client("a", socket=engine[1], timeout=seconds).decide("c", "t", {})
+    assert verdict.outcome == "timed_out"
+    assert asyncio.run(AsyncClient("a", socket=engine[1], timeout=seconds).decide("c", "t", {})).outcome == "timed_out"
 
 
 def test_the_blocking_client_costs_no_asyncio() -> None:
