@@ -140,11 +140,12 @@ class Host:
 
     def leave(self, operator: Operator) -> None:
         """An operator of ``operator()`` has closed. Not for others."""
-        if self._thread is None:
-            self._early_operators.remove(operator)
-        else:
-            with contextlib.suppress(ConnectionError):
-                self.call(Desk.detach)
+        with self._lock:
+            if self._running is None and operator in self._early_operators:
+                self._early_operators.remove(operator)
+                return
+        with contextlib.suppress(ConnectionError):
+            self.call(Desk.detach)
 
     def subscribe(self) -> BoundedFeed:
         """Watch without being an operator; who subscribes before the start misses nothing that comes with it."""
@@ -224,7 +225,9 @@ class Host:
                 record.callback(_remember(desk, self._journal).close)
             desk.reconfigure(config, loaded.source, loaded.warnings)
             ending.callback(desk.close, GONE)
-            for _ in self._early_operators:
+            with self._lock:
+                early = tuple(self._early_operators)
+            for _ in early:
                 desk.attach()
             if loaded.sources.files:
                 ending.callback(_reload(desk, loaded, self._adjust).cancel)
@@ -235,8 +238,11 @@ class Host:
             with self._lock:
                 self._stop = stop
                 self._running = (asyncio.get_running_loop(), desk)
+                left = [one for one in early if one not in self._early_operators]
                 if not self._wanted:
                     stop.set()
+            for _ in left:
+                desk.detach()
             started.set_result(None)
             await stop.wait()
             with self._lock:

@@ -20,6 +20,8 @@ DEPTH_SHOWN = 8
 ROUNDS = 4
 """Text written to mislead may show a secret only once another is masked; a second round always ends ordinary text."""
 NAME_CHARS = 64
+LONGEST_WORD = 4096
+"""Of a word that may be a secret: what is longer is a file."""
 BEYOND_CUT = 512
 WORD_CHARS = 4096
 """Characters that are read beyond where a text is cut: so many, and then to the end of the word.
@@ -126,6 +128,7 @@ class _Preview:
                 break
             key = name if isinstance(name, str) else f"<{type(name).__name__}>"
             shown_key, telling = self._name(key)
+            telling = telling or (key == "value" and _names_secret(mapping))
             hidden = secret or (telling and not isinstance(value, bool))
             shown[shown_key] = self.of(value, depth - 1, secret=hidden)
         return shown
@@ -139,12 +142,29 @@ class _Preview:
 
     def _list(self, items: list[Any] | tuple[Any, ...], depth: int, *, secret: bool) -> list[Any]:
         shown: list[Any] = []
-        for item in items:
+        for place, item in enumerate(items):
             if self._left <= 0:
                 shown.append(f"… {len(items) - len(shown)} more")
                 break
+            flag = items[place - 1] if place else ""
+            if isinstance(item, str) and isinstance(flag, str) and flag[:1] == "-" and len(flag) <= NAME_CHARS:
+                item = _behind(flag, item)  # noqa: PLW2901 - the same item, masked as it would be in a line
             shown.append(self.of(item, depth - 1, secret=secret))
         return shown
+
+
+def _names_secret(mapping: Mapping[Any, Any]) -> bool:
+    """Whether this is a name and a value, as tools that take headers have them, and the name that of a secret."""
+    names = (mapping.get("name"), mapping.get("key"))
+    return any(isinstance(name, str) and name.lower().endswith(SECRET_NAMES) for name in names)
+
+
+def _behind(flag: str, word: str) -> str:
+    """A word of a command line that is given as a list of words, ``flag`` before it: ``--password``, ``-u``."""
+    if len(word) > LONGEST_WORD:
+        return word
+    masked = mask(f"{flag} {word}")
+    return masked[len(flag) + 1 :] if masked.startswith(f"{flag} ") else token_of(word)
 
 
 @lru_cache(maxsize=1024)

@@ -14,6 +14,7 @@ from functools import lru_cache
 from engine.calls import Failure, Result
 from engine.config import Config
 from engine.failures import describe, printed, short
+from engine.masking import mask_head
 from engine.verdicts import Hit, Outcome, Refusal, Stage
 
 REFUSED = "REPEAT_TOOL_BLOCKED"
@@ -32,6 +33,7 @@ _UNSEEN = re.compile(
     "\U000110bd\U000110cd\U00013430-\U0001345f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U0010ffff]"
 )
 """Control, bidirectional, zero-width, filler, tag, private and unpaired characters; tab and newline stay."""
+_GAP = re.compile(r"\s")
 _BRACKET = re.compile(r"\[(?=[\s/]*+(?:[A-Za-z_]|\Z))")
 _HEADS = re.compile(r"(REPEAT|CONVERGENCE)_(TOOL_BLOCKED|CHECK)", re.IGNORECASE)
 _LOOK_ALIKES = (
@@ -65,9 +67,16 @@ def preview(result: Result, limit: int) -> str:
     printed nothing."""
     text = printed(result)
     if text and not text.isspace():
-        return text if len(text) <= limit else text[:limit] + "…"
+        return text if len(text) <= limit else _cut(text, limit) + "…"
     code = short(result.value.get("exitCode"))
     return f"(no output, exit code {code})"[: limit + 1] if code else ""
+
+
+def _cut(text: str, limit: int) -> str:
+    """The head of a text. A password in a URL that is cut before its ``@`` could be known for none any more."""
+    head = text[:limit]
+    url = head.rfind("://")
+    return mask_head(text, limit) if url >= 0 and not _GAP.search(head, url) else head
 
 
 # -- to the model -----------------------------------------------------------------------------------------------

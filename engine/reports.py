@@ -13,6 +13,7 @@ from engine.config import Config
 from engine.events import AgentSnapshot, CallDecided, CallSeen, CallSettled, Snapshot
 from engine.failures import printed
 from engine.fingerprints import cap_of
+from engine.masking import mask_head
 from engine.turn import Turn
 from engine.verdicts import Settlement, Verdict, Waiting
 
@@ -112,7 +113,9 @@ def _is_scalar(value: object) -> bool:
 
 
 def _bounded(value: Any) -> Any:
-    return value[:VALUE_CHARS_KEPT] if isinstance(value, str) else value
+    if not isinstance(value, str) or len(value) <= VALUE_CHARS_KEPT:
+        return value
+    return mask_head(value, VALUE_CHARS_KEPT)
 
 
 def counts_of(turn: Turn, moved: Iterable[str], limits: Mapping[str, float | None]) -> dict[str, int]:

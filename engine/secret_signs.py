@@ -17,6 +17,7 @@ from functools import lru_cache
 from engine.secret_readers import (
     ASSIGNS,
     CLOSED,
+    FIELD,
     SHAPES,
     Reader,
     Span,
@@ -62,7 +63,7 @@ _USER_FLAGS = r"-[a-z]{1,6}u(?=[\s\"'\\])"
 
 _NAMED: dict[Reader, str] = dict.fromkeys(
     (after_name, after_pass, after_header),
-    rf"NAME(?:(?=(?:{CLOSED})?{ASSIGNS})|(?<=[\w-]NAME)(?=[ \t\\\"']))",
+    rf"NAME(?:(?={FIELD}(?:{CLOSED})?{ASSIGNS})|(?<=[\w-]NAME)(?=[ \t\\\"']))",
 )
 """What is around a name that tells something: an assignment behind, or perhaps a flag before. In most texts these
 names are words of prose, and the pattern steps over them in a tenth of the time that a reader would take."""

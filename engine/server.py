@@ -77,6 +77,8 @@ class Server:
 
         Close the desk first: then those who wait get their refusals.
         """
+        if self._door:
+            self._door.close()
         for server in self._servers:
             server.close()
         for listening in self._listening:
@@ -105,7 +107,12 @@ class Server:
     # -- connections ------------------------------------------------------------------------------------------
 
     def _admit(self, connection: LineProtocol) -> bool:
-        if not _is_own_peer(connection):
+        try:
+            own = _is_own_peer(connection)
+        except OSError as error:
+            self._desk.report("error", f"A connection was turned away: whose it is cannot be told ({error.strerror}).")
+            return False
+        if not own:
             self._desk.report("warning", "Another user's process connected to the engine and was turned away.")
             return False
         self._connections[connection] = None

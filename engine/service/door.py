@@ -17,9 +17,17 @@ class Door:
     def __init__(self, announce: Callable[[str], None]) -> None:
         self._announce = announce
         self._token = ""
+        self._closed = False
+
+    def close(self) -> None:
+        """Let nobody in any more: the engine stops."""
+        self._closed = True
+        self._token = ""
 
     def open(self) -> None:
-        """Make the token for the next operator."""
+        """Make the token for the next operator, unless the engine stops."""
+        if self._closed:
+            return
         self._token = new_token()
         self._announce(self._token)
 

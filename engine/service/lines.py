@@ -122,10 +122,13 @@ class LineProtocol(asyncio.BufferedProtocol, ABC):
         self._buffer, self._rounds = _shared.buffer, _shared.rounds
         self._transport = cast("asyncio.Transport", transport)
         self._transport.set_write_buffer_limits(high=WRITE_HIGH_WATER)
-        if not self.opened():
-            self._ended = True
-            self._is_gone = True
-            self._transport.abort()
+        admitted = False
+        try:
+            admitted = self.opened()
+        finally:  # whatever goes wrong: who was not let in stays outside
+            if not admitted:
+                self._ended = self._is_gone = True
+                self._transport.abort()
 
     def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002 - asyncio's signature
         return self._buffer
@@ -140,6 +143,9 @@ class LineProtocol(asyncio.BufferedProtocol, ABC):
         """Serve what had come, then hang up."""
         self._ended = True
         self._serve()
+        if self.backed_up:  # it wanted no answers any more: those to come are not worth waiting for
+            self._todo.clear()
+            self._be_gone()
         return not self._is_gone
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - asyncio's signature

@@ -52,6 +52,9 @@ PLACES = [
     '{{"client_secret":"{}"}}',
     '["login","--password","{}","-v"]',
     "openssl -passin pass:{}",
+    "login --password \\\n  {} --verbose",
+    '{{"headers":[{{"name":"Authorization","value":"Bearer {}"}}]}}',
+    '{{"name": "X-Api-Key", "value": "{}"}}',
 ]
 
 
@@ -299,3 +302,27 @@ def test_a_preview_is_json_and_a_preview_of_itself(value: Any):
     preview = mask_value(value, string_chars=1000, total_chars=10**6)
     json.dumps(preview, allow_nan=False)
     assert mask_value(preview, string_chars=1000, total_chars=10**6) == preview
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"command": ["mysql", "--password", SECRET, "-h", "db"]},
+        {"command": ["curl", "-u", f"bob:{SECRET}", "https://a.example"]},
+        {"headers": [{"name": "Authorization", "value": f"Bearer {SECRET}"}, {"name": "Accept", "value": "*/*"}]},
+        {"env": [{"key": "DB_PASSWORD", "value": SECRET}]},
+    ],
+)
+def test_a_preview_masks_what_a_flag_or_a_name_beside_it_makes_a_secret(value: Any):
+    shown = json.dumps(mask_value(value))
+    assert SECRET not in shown
+    assert "<secret:" in shown
+
+
+def test_a_secret_goes_on_behind_an_escaped_blank():
+    assert mask(r"PASSWORD=my\ own make x") == "PASSWORD=" + token_of(r"my\ own") + " make x"
+
+
+def test_words_behind_flags_that_tell_no_secret_stay():
+    words = ["git", "commit", "-m", "a token of thanks: many", "--", "-u", "x", 3, "--depth", "1"]
+    assert mask_value(words) == words
