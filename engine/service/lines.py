@@ -143,9 +143,6 @@ class LineProtocol(asyncio.BufferedProtocol, ABC):
         """Serve what had come, then hang up."""
         self._ended = True
         self._serve()
-        if self.backed_up:  # it wanted no answers any more: those to come are not worth waiting for
-            self._todo.clear()
-            self._be_gone()
         return not self._is_gone
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - asyncio's signature

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import errno
+import socket
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from msgspec import structs
 
-from engine.config import DEFAULTS
+from engine.config import DEFAULTS, Config
 from engine.configuration.file import load
 from engine.events import ConfigChanged, Notice, OperatorChanged, Snapshot
 from engine.host import Host, fast_loop
-from engine.paths import PathError
+from engine.operator_client import connect
+from engine.paths import PathError, operator_socket_path
 from engine.service.desk import Desk
 from engine.service.listening import EngineRunningError
 from tests.engine.sockets import Wire, gate_open, hosted, short_directory, until
@@ -137,6 +142,61 @@ def test_an_operator_who_is_there_before_the_start_is_asked_about_the_first_call
             assert any(isinstance(event, OperatorChanged) and event.attended for event in feed.drain())
             operator.close()
             assert not host.call(lambda desk: desk.breaker.attended)
+
+
+def test_an_operator_who_leaves_while_the_engine_starts_has_left() -> None:
+    starting, leave = threading.Event(), threading.Event()
+
+    def slowly(config: Config) -> Config:
+        starting.set()
+        leave.wait(10)
+        return config
+
+    with short_directory() as directory:
+        host = Host(socket=directory / "e.sock", adjust=slowly)
+        operator, other = host.operator(), host.operator()
+        starter = threading.Thread(target=host.start)
+        starter.start()
+        starting.wait(10)
+        operator.close()
+        leave.set()
+        starter.join()
+        assert host.call(lambda desk: desk.breaker.attended)
+        other.close()
+        assert not host.call(lambda desk: desk.breaker.attended)
+        host.stop()
+
+
+def test_an_engine_that_stops_makes_no_token_for_the_next_operator() -> None:
+    tokens: list[str] = []
+    with short_directory() as directory:
+        with Host(socket=directory / "e.sock", announce=tokens.append) as host:
+            operator = connect(operator_socket_path(host.socket), tokens[0])
+        assert len(tokens) == 1
+        operator.close()
+
+
+@pytest.mark.parametrize("loop", [asyncio.new_event_loop, fast_loop()])
+def test_whose_connection_cannot_be_told_is_turned_away(
+    monkeypatch: pytest.MonkeyPatch, loop: Callable[[], asyncio.AbstractEventLoop]
+) -> None:
+    def full(_: int) -> int:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    monkeypatch.setattr("engine.host.fast_loop", lambda: loop)
+    notices: list[str] = []
+    with hosted() as (host, path):
+        host.call(lambda desk: desk.listen(lambda event: notices.append(getattr(event, "text", ""))))
+        with monkeypatch.context() as patched:
+            patched.setattr("engine.server.os.dup", full)
+            with socket.socket(socket.AF_UNIX) as turned_away:
+                turned_away.connect(str(path))
+                turned_away.settimeout(10)
+                with contextlib.suppress(ConnectionError):
+                    assert turned_away.recv(1) == b""
+        assert any("cannot be told (Too many open files)" in text for text in notices)
+        with Wire(path, "a") as wire:
+            assert wire.decide("c", command="ls") == {"decision": "allow"}
 
 
 def test_a_journal_is_written_and_the_next_engine_goes_on_where_this_one_stopped() -> None:
