@@ -59,6 +59,8 @@ class Checkpoint(Struct, frozen=True, tag_field="type", tag="checkpoint"):
     asks: int = 0
     agents: tuple[AgentState, ...] = ()
     """Least recently heard of first."""
+    socket: str = ""
+    """Where its engine served, for engines that share a journal's directory; empty when nobody said."""
 
 
 def checkpoint_of(agents: Iterable[Agent], *, at: float, window: int, tickets: int, asks: int) -> Checkpoint:

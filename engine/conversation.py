@@ -191,7 +191,7 @@ def unanswered(seconds: float) -> Verdict:
 
 def silent(error: UnreachableError) -> Verdict:
     """The verdict of a call that an engine was asked about, and that it never answered."""
-    reason = f"REPEAT_TOOL_BLOCKED: the breaker gave no verdict, so the call was not run: {error}."
+    reason = f"REPEAT_TOOL_BLOCKED: the breaker gave no answer about this call, so it was not run: {error}."
     return Verdict("deny", reason=reason)
 
 

@@ -21,6 +21,8 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from msgspec import structs
+
 from engine.config import DEFAULTS, Config
 from engine.configuration.file import Loaded
 from engine.configuration.layer import ConfigError
@@ -222,7 +224,7 @@ class Host:
             if http:
                 ending.push_async_callback(http.stop)
             if self._journal:
-                record.callback(_remember(desk, self._journal).close)
+                record.callback(_remember(desk, self._journal, path).close)
             desk.reconfigure(config, loaded.source, loaded.warnings)
             ending.callback(desk.close, GONE)
             with self._lock:
@@ -273,11 +275,16 @@ def _http_hooks(desk: Desk, hook: HookHandler, endpoint: Endpoint | None) -> Htt
     return HttpHooks(desk, hook, endpoint)
 
 
-def _remember(desk: Desk, directory: Path) -> Journal:
-    """Go on where the last engine stopped, and write down what happens from here on."""
-    past = recover(directory, desk.breaker.config)
+def _remember(desk: Desk, directory: Path, path: Path) -> Journal:
+    """Go on where the last engine at this socket stopped, and write down what happens from here on."""
+    served = str(path.absolute())
+    past = recover(directory, desk.breaker.config, served)
     desk.breaker.restore(past.checkpoint)
-    journal = Journal(directory, checkpoint=desk.breaker.checkpoint, on_fault=lambda text: desk.report("warning", text))
+    journal = Journal(
+        directory,
+        checkpoint=lambda: structs.replace(desk.breaker.checkpoint(), socket=served),
+        on_fault=lambda text: desk.report("warning", text),
+    )
     desk.listen(journal)
     for warning in past.warnings:
         desk.report("warning", warning)

@@ -219,11 +219,11 @@ class _GrowingFile:
 # -- the past -------------------------------------------------------------------------------------------------
 
 
-def recover(directory: Path, config: Config = DEFAULTS) -> Past:
+def recover(directory: Path, config: Config = DEFAULTS, socket: str = "") -> Past:
     """What a breaker stood at whose engine is gone, by the newest run in ``directory`` that is over. Never raises.
 
     It makes no difference whether that engine crashed or was stopped: its agents outlive it. A run whose engine
-    still lives is left alone.
+    still lives is left alone, and so is that of an engine that served another ``socket``, if one is named.
     """
     empty = Checkpoint(at=0.0, window=config.window)
     try:
@@ -231,21 +231,28 @@ def recover(directory: Path, config: Config = DEFAULTS) -> Past:
     except OSError as error:
         return Past(empty, (f"{directory} cannot be read ({error.strerror}); agents begin with empty counts.",))
     warnings: list[str] = []
-    found = _latest_checkpoint(parts, warnings)
-    past, since = found or (empty, parts)
-    past = advance(past, _events_of(since, skip_first=found is not None, warnings=warnings), config)
+    found, since = _latest_checkpoint(parts, socket, warnings)
+    events = _events_of(since, skip_first=found is not None, warnings=warnings)
+    past = advance(found or empty, events, config)
     return Past(past, tuple(warnings))
 
 
-def _latest_checkpoint(parts: list[Part], warnings: list[str]) -> tuple[Checkpoint, list[Part]] | None:
-    """The newest checkpoint that can be read, and the parts from there on."""
+def _latest_checkpoint(parts: list[Part], socket: str, warnings: list[str]) -> tuple[Checkpoint | None, list[Part]]:
+    """The newest checkpoint of an engine at this socket that can be read, and the parts from there on, or all."""
+    others: set[tuple[str, int]] = set()
     for number in range(len(parts) - 1, -1, -1):
+        if parts[number].run in others:
+            continue
         path = parts[number].checkpoint
         try:
-            return decode_checkpoint(path.read_bytes()), parts[number:]
+            checkpoint = decode_checkpoint(path.read_bytes())
         except (OSError, ValueError) as error:
             warnings.append(f"{path}: skipped: {error}")
-    return None
+            continue
+        if not socket or checkpoint.socket in {"", socket}:
+            return checkpoint, [part for part in parts[number:] if part.run not in others]
+        others.add(parts[number].run)
+    return None, [part for part in parts if part.run not in others]
 
 
 def _events_of(parts: Iterable[Part], *, skip_first: bool, warnings: list[str]) -> Iterator[Event]:

@@ -246,3 +246,21 @@ def test_settings_of_the_hosts_own_stand_above_the_files() -> None:
     with hosted(adjust=lambda config: structs.replace(config, ask_timeout=7)) as (_, path), Wire(path) as wire:
         assert wire.ask("initialize", protocol=1)["result"]["limits"]["askTimeout"] == 7
     assert DEFAULTS.ask_timeout == 300
+
+
+def test_of_two_engines_with_one_journal_each_goes_on_where_it_stopped_itself() -> None:
+    with short_directory() as directory:
+        first, second, journal = directory / "1.sock", directory / "2.sock", directory / "journal"
+        with Host(socket=first, journal=journal), Wire(first, "a") as wire:
+            for number in range(8):
+                wire.decide(str(number), command="make")
+        with Host(socket=second, journal=journal), Wire(second, "b") as wire:
+            wire.decide("1", command="ls")
+        with Host(socket=first, journal=journal) as host:
+            assert [(agent.agent, agent.calls) for agent in host.call(lambda desk: desk.snapshot().agents)] == [
+                ("a", 8)
+            ]
+        with Host(socket=second, journal=journal) as host:
+            assert [(agent.agent, agent.calls) for agent in host.call(lambda desk: desk.snapshot().agents)] == [
+                ("b", 1)
+            ]
