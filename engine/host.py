@@ -16,6 +16,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import threading
+import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 from pathlib import Path
@@ -42,6 +43,8 @@ if TYPE_CHECKING:
     from engine.http_hooks import HttpHooks
 
 GONE = "The engine has stopped."
+FAULT_SECONDS, FAULTS_KNOWN = 10.0, 32
+"""How seldom one and the same fault is told, and of how many faults that is known."""
 
 Given = TypeVar("Given")
 
@@ -211,7 +214,7 @@ class Host:
     async def _serve(self, started: Future[None]) -> None:
         loaded, path, config = self._loaded, self.socket, self._adjust(self._loaded.config)
         desk = Desk(config, config_source=loaded.source, listeners=self._listeners)
-        asyncio.get_running_loop().set_exception_handler(lambda _, context: _report_fault(desk, context))
+        asyncio.get_running_loop().set_exception_handler(_fault_reporter(desk))
         for feed in self._early:
             desk.subscribe(feed)
         operator_path = operator_socket_path(path) if self._announce else None
@@ -310,6 +313,17 @@ def _reload(desk: Desk, loaded: Loaded, adjust: Callable[[Config], Config]) -> a
     return asyncio.get_running_loop().create_task(watching())
 
 
-def _report_fault(desk: Desk, context: dict[str, Any]) -> None:
-    fault = context.get("exception")
-    desk.report("error", f"Fault in the engine: {context.get('message', '')} {fault!r:.500}")
+def _fault_reporter(desk: Desk) -> Callable[[asyncio.AbstractEventLoop, dict[str, Any]], None]:
+    """Tells the operator of a loop's faults; of one that comes over and over (no file is left to open) now and then."""
+    told: dict[str, float] = {}
+
+    def report(_: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        text = f"Fault in the engine: {context.get('message', '')} {context.get('exception')!r:.500}"
+        now = time.monotonic()
+        if now - told.get(text, -FAULT_SECONDS) >= FAULT_SECONDS:
+            if len(told) >= FAULTS_KNOWN:
+                told.clear()
+            told[text] = now
+            desk.report("error", text)
+
+    return report

@@ -234,6 +234,25 @@ def test_a_fault_in_the_loop_is_told_and_not_printed(capfd: pytest.CaptureFixtur
     assert capfd.readouterr().err == ""
 
 
+def test_a_fault_that_comes_over_and_over_is_told_now_and_then() -> None:
+    def fail() -> None:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    with hosted() as (host, _):
+        feed = host.subscribe()
+        for _ in range(100):
+            host.call(lambda _: asyncio.get_running_loop().call_soon(fail))
+        host.call(lambda _: asyncio.get_running_loop().call_soon(lambda: 1 // 0))
+        told: list[str] = []
+
+        def over() -> bool:
+            told.extend(event.text for event in feed.drain() if isinstance(event, Notice))
+            return any("ZeroDivisionError" in text for text in told)
+
+        until(over)
+        assert sum("Too many open files" in text for text in told) == 1
+
+
 def test_the_loop_is_the_fast_one_where_it_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     uvloop = pytest.importorskip("uvloop")
     assert fast_loop() is uvloop.new_event_loop
