@@ -196,7 +196,10 @@ export class Line {
   }
 }
 
-/** A connection to an engine that has introduced itself. Rejects with Unreachable. `gone` is called at its end. */
+/**
+ * A connection to an engine that has introduced itself. Rejects with Unreachable, and with TooLate when one is there
+ * and says nothing. `gone` is called at its end.
+ */
 async function open(path, gone) {
   const until = Date.now() + HANDSHAKE_MS
   for (;;) {
@@ -204,6 +207,7 @@ async function open(path, gone) {
       return await greet(new Connection(path, gone))
     } catch (error) {
       const busy = error?.message === 'EAGAIN' && Date.now() < until
+      if (!busy && (error instanceof TooLate || error?.message === 'EAGAIN')) throw new TooLate()
       if (!busy) throw new Unreachable(`no engine at ${path} (${error?.message})`)
       await sleep(RETRY_MS)
     }
