@@ -41,7 +41,8 @@ FIELD = rf"(?:(?:{CLOSED})[ \t]*+,[ \t]*+(?:{CLOSED})value)?"
 """Between a header's name and its value where both are fields: ``{"name":"Authorization","value":"Bearer x"}``."""
 _ASSIGNED = re.compile(rf"{FIELD}(?P<closed>{CLOSED})?{ASSIGNS}(?:[ \t]|\\t|%20)*+")
 """Escaped as in a URL, too: ``?to=https%3A%2F%2Fe.com%3Ftoken%3Dx``, ``?q=%22token%22:%22x%22``."""
-_NEXT_WORD = re.compile(r"(?:[ \t]|\\t|\\{1,3}(?:\r?\n|r?n))++(?!-)|\\{0,15}[\"'],[ \t]*+(?=\\{0,15}[\"'][^-])")
+_NEXT_WORD = re.compile(r"(?:[ \t]|\\t|\\\r?\n|\\{3}(?:r\\)?n)++(?!-)|\\{0,15}[\"'],[ \t]*+(?=\\{0,15}[\"'][^-])")
+"""A line that goes on behind a backslash goes on, as JSON writes it, too: three backslashes and an ``n``."""
 _BARE_VALUE = re.compile(r"(?:[^\s\"'`&;|\\]|\\++[^\r\n\t\v\f\"'nrt\\])++")
 _REST_OF_LINE = re.compile(r"(?:[^\r\n\"'`\\]|\\++[^\r\nrn\"'`\\])++")
 _SCHEME = re.compile(r"(?:bearer|basic|token|digest|negotiate|apikey|bot|aws4-hmac-sha256)[ \t]++", re.IGNORECASE)

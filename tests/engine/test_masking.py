@@ -326,3 +326,12 @@ def test_a_secret_goes_on_behind_an_escaped_blank():
 def test_words_behind_flags_that_tell_no_secret_stay():
     words = ["git", "commit", "-m", "a token of thanks: many", "--", "-u", "x", 3, "--depth", "1"]
     assert mask_value(words) == words
+
+
+def test_a_flag_at_the_end_of_a_line_takes_no_name_from_the_next():
+    command = f"--pass\nAuthorization: Bearer {SECRET}\nword"
+    for text in (command, json.dumps(command), json.dumps(command.replace("\n", "\r\n"))):
+        assert SECRET not in mask(text)
+    continued = f"login --password \\\n {SECRET} x"
+    for text in (continued, json.dumps(continued), json.dumps(continued.replace("\n", "\r\n"))):
+        assert SECRET not in mask(text)
