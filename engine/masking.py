@@ -30,6 +30,7 @@ So a secret at the cut is seen for what it is.
 """
 
 _GAP = re.compile(r"\s")
+_OPTION = re.compile(r"--?[A-Za-z][A-Za-z0-9_-]{0,62}")
 
 
 def mask(text: str) -> str:
@@ -147,7 +148,7 @@ class _Preview:
                 shown.append(f"… {len(items) - len(shown)} more")
                 break
             flag = items[place - 1] if place else ""
-            if isinstance(item, str) and isinstance(flag, str) and flag[:1] == "-" and len(flag) <= NAME_CHARS:
+            if isinstance(item, str) and isinstance(flag, str) and _OPTION.fullmatch(flag):
                 item = _behind(flag, item)  # noqa: PLW2901 - the same item, masked as it would be in a line
             shown.append(self.of(item, depth - 1, secret=secret))
         return shown
