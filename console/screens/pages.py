@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import TYPE_CHECKING, ClassVar, cast
 
 from msgspec import structs
@@ -40,19 +41,19 @@ class PageScreen(Screen[None]):
         self._written: object = None
 
     # -- for subclasses ---------------------------------------------------------------------------------------
-    # (Textual's classes have a metaclass of their own, so these cannot be marked as abstract.)
+    # (Textual's classes have a metaclass of their own: it is the type checker that keeps these from being left out.)
 
+    @abstractmethod
     def heading(self) -> str:
         """The page's title, safe."""
-        raise NotImplementedError
 
+    @abstractmethod
     def version(self) -> object:
         """Something that changes when the page must be written again."""
-        raise NotImplementedError
 
+    @abstractmethod
     def write(self, writer: Writer) -> None:
         """Write the page."""
-        raise NotImplementedError
 
     def follow(self, target: object) -> None:
         """A line with a target was chosen."""

@@ -6,6 +6,7 @@ take the focus by themselves, and what is in them is text, never markup.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Hashable, Sequence
 from typing import ClassVar
 
@@ -61,19 +62,19 @@ class Lines(Inked, ScrollView, can_focus=True):
         self._strips: dict[tuple[Hashable, int, bool, bool], Strip] = {}
 
     # -- for subclasses ---------------------------------------------------------------------------------------
-    # (Textual's classes have a metaclass of their own, so these cannot be marked as abstract.)
+    # (Textual's classes have a metaclass of their own: it is the type checker that keeps these from being left out.)
 
+    @abstractmethod
     def count(self) -> int:
         """How many lines there are."""
-        raise NotImplementedError
 
+    @abstractmethod
     def key_of(self, index: int) -> Hashable:
         """What the line shows, as something that changes when it must be drawn again."""
-        raise NotImplementedError
 
+    @abstractmethod
     def pieces(self, index: int, width: int) -> Sequence[Piece]:
         """What stands in the line."""
-        raise NotImplementedError
 
     # -- drawing ----------------------------------------------------------------------------------------------
 

@@ -101,16 +101,16 @@ class Desk:
     # -- a Source and its Operator ----------------------------------------------------------------------------
 
     def start(self) -> None:
-        raise NotImplementedError
+        raise AssertionError("the source is started by whoever runs the mode")
 
     def only_watch(self) -> bool:
-        raise NotImplementedError
+        raise AssertionError("no operator is asked whether it only watches")
 
     def drain(self) -> list[Event | Snapshot]:
-        raise NotImplementedError
+        raise AssertionError("events are handed to the mode")
 
     def subscribe(self) -> BoundedFeed:
-        raise NotImplementedError
+        raise AssertionError("events are handed to the mode")
 
     def answer(self, ask_id: str, answer: Answer, note: str = "") -> None:
         if ask_id in self.closed:
