@@ -23,6 +23,7 @@ from engine.conversation import (
     UnreachableError,
     UnwritableError,
     greeting,
+    hung_up,
     printed_of,
     request,
     response_of,
@@ -160,19 +161,21 @@ class AsyncClient(AsyncGuard):
 
         Raises UnwritableError and UnreachableError: UnansweredError if the engine may have been asked.
         """
-        lost: _LostError | None = None
+        lost: Exception | None = None
+        asked = False
         for _ in range(2):
             try:
                 connection = await self._connected()
+            except UnreachableError as error:
+                if asked:
+                    raise hung_up(lost, asked=True) from error
+                raise
+            try:
                 return await connection.ask(method, params)
             except _LostError as error:
-                lost = _LostError(str(error), asked=error.asked or (lost is not None and lost.asked))
-            except UnreachableError as error:
-                if lost and lost.asked:
-                    raise _ended(lost) from error
-                raise
-        assert lost  # noqa: S101 - or it would have returned or raised
-        raise _ended(lost) if lost.asked else UnreachableError(f"the engine hung up ({lost})")
+                asked = asked or error.asked
+                lost = error.with_traceback(None)
+        raise hung_up(lost, asked=asked)
 
     def _withdraw(self, call_id: str) -> None:
         if self._connection and self._connection.usable():
@@ -200,10 +203,6 @@ class _LostError(Exception):
     def __init__(self, why: str, *, asked: bool) -> None:
         super().__init__(why)
         self.asked = asked
-
-
-def _ended(lost: _LostError) -> UnansweredError:
-    return UnansweredError(f"the engine was asked and ended before it answered ({lost})")
 
 
 class _Connection:

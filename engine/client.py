@@ -40,6 +40,7 @@ from engine.conversation import (
     UnreachableError,
     UnwritableError,
     greeting,
+    hung_up,
     request,
     response_of,
     result_of,
@@ -168,7 +169,7 @@ class Client(Guard):
                 connection = self._borrow()
             except UnreachableError as error:
                 if asked:
-                    raise _ended(lost) from error
+                    raise hung_up(lost, asked=True) from error
                 raise
             seconds = self._terms.patience(connection.engine) if patient else ANSWER_SECONDS
             try:
@@ -187,7 +188,7 @@ class Client(Guard):
             else:
                 self._give_back(connection)
                 return response
-        raise _ended(lost) if asked else UnreachableError(f"the engine hung up ({lost})")
+        raise hung_up(lost, asked=asked)
 
     def _borrow(self) -> _Connection:
         with self._lock:
@@ -200,10 +201,6 @@ class Client(Guard):
     def _give_back(self, connection: _Connection) -> None:
         with self._lock:
             self._idle.append(connection)
-
-
-def _ended(lost: Exception | None) -> UnansweredError:
-    return UnansweredError(f"the engine was asked and ended before it answered ({lost})")
 
 
 class _TooLateError(Exception):

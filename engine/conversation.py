@@ -189,6 +189,13 @@ def unanswered(seconds: float) -> Verdict:
     return Verdict("deny", outcome="timed_out", reason=reason)
 
 
+def hung_up(lost: Exception | None, *, asked: bool) -> UnreachableError:
+    """The error for an engine that is gone: an UnansweredError if it may have been ``asked`` before."""
+    if asked:
+        return UnansweredError(f"the engine was asked and ended before it answered ({lost})")
+    return UnreachableError(f"the engine hung up ({lost})")
+
+
 def silent(error: UnreachableError) -> Verdict:
     """The verdict of a call that an engine was asked about, and that it never answered."""
     reason = f"REPEAT_TOOL_BLOCKED: the breaker gave no answer about this call, so it was not run: {error}."

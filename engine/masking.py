@@ -20,8 +20,6 @@ DEPTH_SHOWN = 8
 ROUNDS = 4
 """Text written to mislead may show a secret only once another is masked; a second round always ends ordinary text."""
 NAME_CHARS = 64
-LONGEST_WORD = 4096
-"""Of a word that may be a secret: what is longer is a file."""
 BEYOND_CUT = 512
 WORD_CHARS = 4096
 """Characters that are read beyond where a text is cut: so many, and then to the end of the word.
@@ -149,7 +147,7 @@ class _Preview:
                 break
             flag = items[place - 1] if place else ""
             if isinstance(item, str) and isinstance(flag, str) and _OPTION.fullmatch(flag):
-                item = _behind(flag, item)  # noqa: PLW2901 - the same item, masked as it would be in a line
+                item = _behind(flag, item, self._string_chars + 1)  # noqa: PLW2901 - the same, as in a line
             shown.append(self.of(item, depth - 1, secret=secret))
         return shown
 
@@ -160,12 +158,10 @@ def _names_secret(mapping: Mapping[Any, Any]) -> bool:
     return any(isinstance(name, str) and name.lower().endswith(SECRET_NAMES) for name in names)
 
 
-def _behind(flag: str, word: str) -> str:
-    """A word of a command line that is given as a list of words, ``flag`` before it: ``--password``, ``-u``."""
-    if len(word) > LONGEST_WORD:
-        return word
-    masked = mask(f"{flag} {word}")
-    return masked[len(flag) + 1 :] if masked.startswith(f"{flag} ") else token_of(word)
+def _behind(flag: str, word: str, chars: int) -> str:
+    """The head of a word, masked as behind its ``flag`` in a line: ``["--password", "x"]``, ``["-u", "a:b"]``."""
+    start = len(flag) + 1
+    return mask_head(f"{flag} {word}", start + chars)[start:]
 
 
 @lru_cache(maxsize=1024)

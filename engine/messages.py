@@ -33,7 +33,6 @@ _UNSEEN = re.compile(
     "\U000110bd\U000110cd\U00013430-\U0001345f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U0010ffff]"
 )
 """Control, bidirectional, zero-width, filler, tag, private and unpaired characters; tab and newline stay."""
-_GAP = re.compile(r"\s")
 _BRACKET = re.compile(r"\[(?=[\s/]*+(?:[A-Za-z_]|\Z))")
 _HEADS = re.compile(r"(REPEAT|CONVERGENCE)_(TOOL_BLOCKED|CHECK)", re.IGNORECASE)
 _LOOK_ALIKES = (
@@ -75,8 +74,8 @@ def preview(result: Result, limit: int) -> str:
 def _cut(text: str, limit: int) -> str:
     """The head of a text. A password in a URL that is cut before its ``@`` could be known for none any more."""
     head = text[:limit]
-    url = head.rfind("://")
-    return mask_head(text, limit) if url >= 0 and not _GAP.search(head, url) else head
+    word = max(head.rfind(" "), head.rfind("\n")) + 1
+    return mask_head(text, limit) if head.find("://", word) >= 0 else head
 
 
 # -- to the model -----------------------------------------------------------------------------------------------

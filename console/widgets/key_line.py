@@ -70,7 +70,8 @@ class KeyLine(Inked):
 
     def _placed(self, width: int) -> list[tuple[int, Key]]:
         """The keys for which there is room, each with the column it begins in."""
-        gap, place = (2, 1) if width >= ROOMY else (1, 1)
+        gap = 2 if width >= ROOMY else 1
+        place = 1
         placed: list[tuple[int, Key]] = []
         for key in self._keys:
             if place + key.width > width:

@@ -309,6 +309,7 @@ def test_a_preview_is_json_and_a_preview_of_itself(value: Any):
     [
         {"command": ["mysql", "--password", SECRET, "-h", "db"]},
         {"command": ["curl", "-u", f"bob:{SECRET}", "https://a.example"]},
+        {"command": ["login", "--token", SECRET * 1000, "--verbose"]},
         {"headers": [{"name": "Authorization", "value": f"Bearer {SECRET}"}, {"name": "Accept", "value": "*/*"}]},
         {"env": [{"key": "DB_PASSWORD", "value": SECRET}]},
     ],

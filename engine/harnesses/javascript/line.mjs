@@ -18,6 +18,10 @@ const LONGEST_MS = 2 ** 31 - 1
 const PROTOCOL = 1
 const FRAME_BYTES = 16 * 1024 * 1024
 
+const END_OF_FILE = 'end of file'
+/** How a connection ends that somebody had taken. */
+const HUNG_UP = new Set([END_OF_FILE, 'ECONNRESET', 'EPIPE'])
+
 export const ALLOWED = Object.freeze({ decision: 'allow' })
 /** No engine has seen the call, and the operator wants such calls to run. */
 export const UNGUARDED = Object.freeze({ decision: 'allow' })
@@ -206,9 +210,10 @@ async function open(path, gone) {
     try {
       return await greet(new Connection(path, gone))
     } catch (error) {
-      const busy = error?.message === 'EAGAIN' && Date.now() < until
-      if (!busy && (error instanceof TooLate || error?.message === 'EAGAIN')) throw new TooLate()
-      if (!busy) throw new Unreachable(`no engine at ${path} (${error?.message})`)
+      const busy = error?.message === 'EAGAIN'
+      const silent = error instanceof TooLate || HUNG_UP.has(error?.message)
+      if (!busy && !silent) throw new Unreachable(`no engine at ${path} (${error?.message})`)
+      if (silent || Date.now() >= until) throw new TooLate()
       await sleep(RETRY_MS)
     }
   }
@@ -238,7 +243,7 @@ class Connection {
   #number = 0
   #parts = []
   #size = 0
-  #why = 'end of file'
+  #why = END_OF_FILE
 
   constructor(path, gone) {
     this.#gone = gone

@@ -432,6 +432,14 @@ def test_an_engine_that_hangs_before_the_welcome_is_there_and_lets_nothing_throu
         assert "no answer in time" in one.call()["told"]
 
 
+def test_an_engine_that_hangs_up_before_the_welcome_was_there_and_lets_nothing_through(socket: Path) -> None:
+    def hang_up(_: object) -> None:
+        raise OSError
+
+    with PretendEngine(socket, hang_up), dsh(socket) as one:
+        assert "no answer in time" in one.call()["told"]
+
+
 def test_an_error_is_a_refusal(socket: Path) -> None:
     def refuse(message: dict[str, Any]) -> bytes:
         error = {"code": -32602, "message": "args: too odd"}
