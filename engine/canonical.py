@@ -16,7 +16,7 @@ import msgspec
 
 _encode = msgspec.json.Encoder(order="deterministic").encode
 _CONTAINERS_CHECKED = 10_000
-_LONE_SURROGATE = re.compile("([\ud800-\udfff])")
+_LONE_SURROGATE = re.compile(r"([\ud800-\udfff])")
 _DIGITS_PRINTED = 4000
 """Python prints no whole number of more than 4,300 digits in decimal."""
 

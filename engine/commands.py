@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from hashlib import sha256
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from engine.nesting import MARK, PLACEHOLDER
 from engine.programs.http_clients import read_fetch
@@ -70,7 +70,7 @@ class CommandLine(Struct, frozen=True, gc=False):
 
 def read_command(command: str) -> CommandLine:
     """Read any text as a command line. Never raises."""
-    reading = _Reading(":" in command and "//" in command)
+    reading = _Reading(may_hold_urls=":" in command and "//" in command)
     return reading.result(reading.line(command))
 
 
@@ -85,31 +85,32 @@ _KINDS = (
 """What has to be asked of the programs that are known. Most commands begin with one of them, spelled just so."""
 
 
-class _Reading(Struct):
+class _Reading:
     """What has been found so far."""
 
-    may_hold_urls: bool
-    verb: str = ""
-    urls: dict[tuple[str, str, bool], None] = {}
-    sinks: dict[str, None] = {}
-    fetches: bool = False
-    asks_http_code: bool = False
-    reads: bool = False
-    acts: bool = False
-    variables: Variables = field(default_factory=Variables)
+    def __init__(self, *, may_hold_urls: bool) -> None:
+        self.may_hold_urls = may_hold_urls
+        self.verb = ""
+        self.urls: dict[tuple[str, str, bool], None] = {}
+        self.sinks: dict[str, None] = {}
+        self.fetches = False
+        self.asks_http_code = False
+        self.reads = False
+        self.acts = False
+        self.variables = Variables()
 
-    # Where in the line the reading is:
-    depth: int = 0
-    """How many scripts inside scripts."""
-    alone: bool = False
-    """In a command that is all of its line."""
-    fed: bool = False
-    """In a command whose arguments come out of a pipe."""
-    document: str | None = None
-    """Behind a command that pipes this on: ``cat <<EOF | sh``."""
-    swallowed: bool = False
-    """Behind a command whose here-document was its script: the text shows it already."""
-    nested_texts: list[str] = []
+        # Where in the line the reading is:
+        self.depth = 0
+        """How many scripts inside scripts."""
+        self.alone = False
+        """In a command that is all of its line."""
+        self.fed = False
+        """In a command whose arguments come out of a pipe."""
+        self.document: str | None = None
+        """Behind a command that pipes this on: ``cat <<EOF | sh``."""
+        self.swallowed = False
+        """Behind a command whose here-document was its script: the text shows it already."""
+        self.nested_texts: list[str] = []
 
     def result(self, text: str) -> CommandLine:
         for url in self.variables.unused_urls():

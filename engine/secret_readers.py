@@ -36,15 +36,15 @@ LONGEST_REFERENCE = 80
 _QUOTE = re.compile(r"'\\{1,15}''|'\\{0,15}\"'\\{0,15}\"'|\\{0,15}[\"'`]")
 """As it is written, escaped, or inside single quotes of a command line (``'\\''``)."""
 CLOSED = r"\\{0,15}[\"'`]|%2[27]"
-ASSIGNS = r"(?:[ \t]|\\t|%20)*+(?:=>|=(?![=~])|:(?![:=]|//)|%3[ADad])"
+ASSIGNS = r"(?>[ \t]|\\t|%20)*+(?:=>|=(?![=~])|:(?![:=]|//)|%3[ADad])"
 FIELD = rf"(?:(?:{CLOSED})[ \t]*+,[ \t]*+(?:{CLOSED})value)?"
 """Between a header's name and its value where both are fields: ``{"name":"Authorization","value":"Bearer x"}``."""
-_ASSIGNED = re.compile(rf"{FIELD}(?P<closed>{CLOSED})?{ASSIGNS}(?:[ \t]|\\t|%20)*+")
+_ASSIGNED = re.compile(rf"{FIELD}(?P<closed>{CLOSED})?{ASSIGNS}(?>[ \t]|\\t|%20)*+")
 """Escaped as in a URL, too: ``?to=https%3A%2F%2Fe.com%3Ftoken%3Dx``, ``?q=%22token%22:%22x%22``."""
-_NEXT_WORD = re.compile(r"(?:[ \t]|\\t|\\\r?\n|\\{3}(?:r\\)?n)++(?!-)|\\{0,15}[\"'],[ \t]*+(?=\\{0,15}[\"'][^-])")
+_NEXT_WORD = re.compile(r"(?>[ \t]|\\t|\\\r?\n|\\{3}(?:r\\)?n)++(?!-)|\\{0,15}[\"'],[ \t]*+(?=\\{0,15}[\"'][^-])")
 """A line that goes on behind a backslash goes on, as JSON writes it, too: three backslashes and an ``n``."""
-_BARE_VALUE = re.compile(r"(?:[^\s\"'`&;|\\]|\\++[^\r\n\t\v\f\"'nrt\\])++")
-_REST_OF_LINE = re.compile(r"(?:[^\r\n\"'`\\]|\\++[^\r\nrn\"'`\\])++")
+_BARE_VALUE = re.compile(r"(?>[^\s\"'`&;|\\]|\\++[^\r\n\t\v\f\"'nrt\\])++")
+_REST_OF_LINE = re.compile(r"(?>[^\r\n\"'`\\]|\\++[^\r\nrn\"'`\\])++")
 _SCHEME = re.compile(r"(?:bearer|basic|token|digest|negotiate|apikey|bot|aws4-hmac-sha256)[ \t]++", re.IGNORECASE)
 _FLAG = re.compile(r"(?:^|[\s\"'`,(=]|\\[bfnrt])--?[\w-]*$")
 _QUERY_NAME = re.compile(r"[?&][\w.%-]*$")
@@ -150,7 +150,7 @@ def _slashes_before(text: str, at: int) -> int:
     return at - first
 
 
-_BRACKET = re.compile(r"\"(?:[^\"\\]|\\.)*+\"?|[{}\[\]]", re.DOTALL)
+_BRACKET = re.compile(r"\"(?>[^\"\\]|\\.)*+\"?|[{}\[\]]", re.DOTALL)
 
 
 def _end_of_brackets(text: str, at: int) -> int:
@@ -232,7 +232,7 @@ SHAPES = {
     "glpat-": r"glpat-[A-Za-z0-9_-]{12,}+",
     "npm_": r"npm_[A-Za-z0-9]{16,}+",
     "hf_": r"hf_[A-Za-z0-9]{16,}+",
-    "eyj": r"eyJ[A-Za-z0-9_-]{8,}+\.[A-Za-z0-9_-]{8,}+(?:\.[A-Za-z0-9_-]*+)*+",
+    "eyj": r"eyJ[A-Za-z0-9_-]{8,}+\.[A-Za-z0-9_-]{8,}+(?>\.[A-Za-z0-9_-]*+)*+",
 }
 """Tokens of GitHub, OpenAI and Anthropic, Slack, AWS, Google, GitLab, npm, Hugging Face, and JSON Web Tokens."""
 _SHAPE_OF = {sign: re.compile(rf"{shape}[\w-]*+") for sign, shape in SHAPES.items()}

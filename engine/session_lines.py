@@ -95,7 +95,7 @@ def _integer(digits: str) -> int | float:
     return int(digits) if len(digits) <= 4000 else float(digits)
 
 
-_STRING_OR_BRACKET = re.compile(r'"(?:[^"\\]++|\\(?:.|\Z))*+(?:"|\Z)|[\[\]{}]', re.DOTALL)
+_STRING_OR_BRACKET = re.compile(r'"(?>[^"\\]++|\\(?:.|\Z))*+(?:"|\Z)|[\[\]{}]', re.DOTALL)
 
 
 def _shallow(text: str) -> str:

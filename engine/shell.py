@@ -25,17 +25,17 @@ _ENDS = rf" \t\r\n;&|<>()'\"\\{MARK}{_EXOTIC}"
 _PLAIN = rf"[^#{_ENDS}][^{_ENDS}]*+(?![^ \t\r\n;&|()])"
 _TOKEN = re.compile(
     rf"""
-      ( {_PLAIN} (?: {_BLANK}++ {_PLAIN} )*+ {_BLANK}*+ )        # plain words with the blanks behind them
-    | ( (?: && | (?!&>)[\n;&|()] )++ ) {_BLANK}*+               # what ends a command; several may be glued together
+      ( {_PLAIN} (?> {_BLANK}++ {_PLAIN} )*+ {_BLANK}*+ )        # plain words with the blanks behind them
+    | ( (?> && | (?!&>)[\n;&|()] )++ ) {_BLANK}*+               # what ends a command; several may be glued together
     | ( &>>?                                                     # a redirect, with what is glued to it
       | [0-9]*+ (?: >&(?:[0-9]++|-) | <<{MARK}[0-9]++{MARK} | <<<? | <[>&]? | >[>|&]? ) ) {_BLANK}*+
     | \#[^\n]*+
     | \\\r?\n
-    | ( (?: [^ \t\r\n;&|<>()'"\\$]++                             # a word with something quoted in it
+    | ( (?> [^ \t\r\n;&|<>()'"\\$]++                             # a word with something quoted in it
           | '[^']*+'?
-          | "(?:[^"\\]++|\\.)*+"?
+          | "(?>[^"\\]++|\\.)*+"?
           | \\(?:\r?\n|.)?
-          | \$(?:'(?:[^'\\]++|\\.)*+'?)?
+          | \$(?:'(?>[^'\\]++|\\.)*+'?)?
         )++ ) {_BLANK}*+
     """,
     re.VERBOSE | re.DOTALL,
@@ -46,7 +46,7 @@ _ENDINGS = {"\n": ";", "|&": "|", ";": ";", "&": "&", "&&": "&&", "||": "||", "|
 _BRACKETS = frozenset("()")
 
 _PIECE = re.compile(
-    r"""'([^']*+)'?|\$'((?:[^'\\]++|\\.)*+)'?|\$?"((?:[^"\\]++|\\.)*+)"?|\\(\r?\n|.)?|([^'"\\$]++|\$)""", re.DOTALL
+    r"""'([^']*+)'?|\$'((?>[^'\\]++|\\.)*+)'?|\$?"((?>[^"\\]++|\\.)*+)"?|\\(\r?\n|.)?|([^'"\\$]++|\$)""", re.DOTALL
 )
 _DOUBLE, _ANSI, _ESCAPE, _LIVE_PIECES = 3, 2, 4, (3, 5)
 _NEEDS_READING = re.compile(rf"[\"'\\$`{MARK}]")

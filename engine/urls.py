@@ -19,7 +19,7 @@ from msgspec.structs import replace
 _URL = re.compile(
     r"""
     [hH][tT][tT][pP][sS]?://
-    (?: [^\s"'`<>\\\x00-\x1f\x7f\ufeff]++     # what may stand in a URL that is written out
+    (?> [^\s"'`<>\\\x00-\x1f\x7f\ufeff]++     # what may stand in a URL that is written out
       | \\++[./:?&=+\-_~%#(){}\[\]*^$|,;@!]   # and what a pattern puts a backslash before
     )++
     """,
@@ -81,8 +81,8 @@ _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*+://")
 _PLAIN = re.compile(
     r"""
     https?://
-    ( (?: (?!xn--) [a-z0-9-]{1,63}+ \. )++ [a-z]{2,63}+ )     # a name in lower case, and no address
-    ( (?: / (?!\.) [\w.~+=:@,-]*+ )*+ )                       # a path without steps and escapes
+    ( (?> (?!xn--) [a-z0-9-]{1,63}+ \. )++ [a-z]{2,63}+ )     # a name in lower case, and no address
+    ( (?> / (?!\.) [\w.~+=:@,-]*+ )*+ )                       # a path without steps and escapes
     (?: \? ( [\w.~+=:@,&/;%-]*+ ) )?
     """,
     re.VERBOSE | re.ASCII,

@@ -15,10 +15,10 @@ from msgspec import Struct
 DEPTH = 100
 """How deep a document may be nested; no settings file comes near it."""
 
-_GAP = re.compile(r"(?:[ \t\r\n]++|//[^\r\n]*+|/\*(?:[^*]|\*(?!/))*+\*/)*+")
-_STRING = re.compile(r'"(?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*+"')
+_GAP = re.compile(r"(?>[ \t\r\n]++|//[^\r\n]*+|/\*(?>[^*]|\*(?!/))*+\*/)*+")
+_STRING = re.compile(r'"(?>[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*+"')
 _SCALAR = re.compile(r"-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?(?:[eE][+-]?[0-9]++)?|true\b|false\b|null\b")
-_BLOCKS = r"(?:[ \t]*+/\*(?:[^*\r\n]|\*(?!/))*+\*/)*+"
+_BLOCKS = r"(?>[ \t]*+/\*(?>[^*\r\n]|\*(?!/))*+\*/)*+"
 _SAME_LINE = re.compile(_BLOCKS + r"(?:[ \t]*+//[^\r\n]*+)?")
 _WITHIN_LINE = re.compile(_BLOCKS)
 """Comments that follow a value on its line; within a line that goes on, those that end before the line does."""

@@ -142,7 +142,7 @@ def _unglue(options: dict[str, Option], word: str) -> list[tuple[Option, str | N
 _FILES = frozenset({"file", "upload"})
 _FROM_STDIN = frozenset({"@-", "-", "@/dev/stdin", "/dev/stdin"})
 _BARE_HOST = re.compile(
-    r"(?:[^/?#\s@]*+@)?(?:(?:[\w-]++\.)++[\w-]*+|localhost|\[[0-9A-Fa-f:.]++\])(?::\d*+)?(?:[/?#]|$)", re.IGNORECASE
+    r"(?:[^/?#\s@]*+@)?(?:(?>[\w-]++\.)++[\w-]*+|localhost|\[[0-9A-Fa-f:.]++\])(?::\d*+)?(?:[/?#]|$)", re.IGNORECASE
 )
 """A host without a scheme. It needs a dot, for anything is a host to curl; ``localhost`` is nothing else anywhere."""
 _ITEM = re.compile(r"([^:=@]*+)(==|:=@|:=|=@|=|@|:)(.*)", re.DOTALL)

@@ -35,7 +35,7 @@ def _client(table: str) -> Client:
     dropped = [(name[1:], option[2]) for name, option in options.items() if option[0] == "drop" and name[1] != "-"]
     flags = "|".join(re.escape(letters) for letters, takes_value in dropped if not takes_value)
     valued = "".join(letters for letters, takes_value in dropped if takes_value)
-    return Client(options, re.compile(rf"-(?:{flags})*+(?:[{valued}][0-9.]++)?"))
+    return Client(options, re.compile(rf"-(?>{flags})*+(?:[{valued}][0-9.]++)?"))
 
 
 def _each(role: str, names: str) -> str:

@@ -68,8 +68,8 @@ def sinks_of(verb: str, arguments: list[str]) -> list[str]:
 
 
 _GENERIC = re.compile(r"/dev/(?:null|std\w+|zero|full|tty|fd/.*)|/proc/self/fd/.*|-|(?i:nul:?|\$null)|", re.DOTALL)
-_HERE = re.compile(r"\A(?:\.[/\\]++)++")
-_STEPS = re.compile(r"/(?:\.?/)++")
+_HERE = re.compile(r"\A(?>\.[/\\]++)++")
+_STEPS = re.compile(r"/(?>\.?/)++")
 
 
 def is_generic(path: str) -> bool:
