@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Iterator
 
-from msgspec import Struct
-
 from engine.calls import Call, Identity
 from engine.turn import Turn
 from engine.verdicts import Advisory, Ask, Hit
@@ -19,18 +17,32 @@ IN_FLIGHT_KEPT = 1024
 """Allowed calls whose results are awaited, per agent; a harness that never settles forgets its oldest."""
 
 
-class Pending(Struct):
+class Pending:
     """A call between its decision and its result, or between its ask and its decision."""
 
-    ticket: int
-    call: Call
-    identity: Identity
-    turn: Turn
-    decided_at: float
-    advisories: tuple[Advisory, ...] = ()
-    asked: bool = False
-    hits: tuple[Hit, ...] = ()
-    """What it waited for the operator about."""
+    __slots__ = ("advisories", "asked", "call", "decided_at", "hits", "identity", "ticket", "turn")
+
+    def __init__(  # noqa: PLR0913, PLR0917 - the fields, in their order
+        self,
+        ticket: int,
+        call: Call,
+        identity: Identity,
+        turn: Turn,
+        decided_at: float,
+        advisories: tuple[Advisory, ...] = (),
+        *,
+        asked: bool = False,
+        hits: tuple[Hit, ...] = (),
+    ) -> None:
+        self.ticket = ticket
+        self.call = call
+        self.identity = identity
+        self.turn = turn
+        self.decided_at = decided_at
+        self.advisories = advisories
+        self.asked = asked
+        self.hits = hits
+        """What it waited for the operator about."""
 
     def forget_arguments(self) -> None:
         """Its result is awaited, and nobody needs the arguments for that: they may be a whole file."""

@@ -52,6 +52,13 @@ class Failure(Struct, frozen=True, gc=False):
     detail: str = ""
 
 
+class Streak(Struct, frozen=True, gc=False):
+    """Consecutive failures of one fingerprint, and the last of them."""
+
+    count: int
+    failure: Failure
+
+
 class Measure(Struct, frozen=True, gc=False, rename={"fingerprint": "fp"}):
     """A fingerprint that has a cap, and the cap in force when the call was made."""
 
@@ -77,6 +84,25 @@ class Identity(Struct, frozen=True, gc=False):
     """It is a pipeline of pure readers: what it prints is somebody else's log, not its own outcome."""
     asks_http_code: bool = False
     """It asked curl to print the response code, so a leading 4xx or 5xx in its output is one."""
+
+
+class Marks(Struct, frozen=True, gc=False):
+    """What a command line, a request or one URL adds to an identity: its fingerprints, each with its cap if any."""
+
+    caps: dict[str, float | None] = {}
+    local: bool = False
+    reads_only: bool = False
+    asks_http_code: bool = False
+
+
+class Tool(Struct, frozen=True):
+    """What the configuration says of a tool."""
+
+    tracked: bool
+    decoys: frozenset[str]
+    prefix: str
+    shell: bool
+    takes_url: bool
 
 
 def args_of(raw: object) -> Mapping[str, Any]:

@@ -42,6 +42,14 @@ def spelled_out(value: object) -> str:
     return "".join(_pieces(value))
 
 
+def is_number(value: object) -> bool:
+    """Whether this is a number; true and false are none.
+
+    For values of any type: compiled, what ``isinstance(value, int | float)`` lets through is taken for a float.
+    """
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
 def _is_plain(value: object) -> bool:
     """Whether msgspec prints this as JavaScript would."""
     pending: list[Any] = [(value,)]
@@ -63,17 +71,14 @@ def _is_plain(value: object) -> bool:
     return True
 
 
-class _Written(str):
-    """A piece of the text that is ready."""
+class _Written:
+    """A piece of the text that is ready. Behind it the ``container`` that it ends, if any, may stand again."""
 
-    __slots__ = ()
+    __slots__ = ("container", "text")
 
-
-class _Closing(str):
-    """The end of a container, which from here on may stand again."""
-
-    __slots__ = ("container",)
-    container: int
+    def __init__(self, text: str, container: int | None = None) -> None:
+        self.text = text
+        self.container = container
 
 
 def _pieces(value: object) -> Iterator[str]:
@@ -82,11 +87,10 @@ def _pieces(value: object) -> Iterator[str]:
     around: set[int] = set()
     while stack:
         item = stack.pop()
-        if type(item) is _Written:
-            yield item
-        elif type(item) is _Closing:
-            around.discard(item.container)
-            yield item
+        if isinstance(item, _Written):
+            if item.container is not None:
+                around.discard(item.container)
+            yield item.text
         elif not isinstance(item, Mapping | list | tuple):
             yield _scalar(item)
         elif id(item) in around:
@@ -97,9 +101,7 @@ def _pieces(value: object) -> Iterator[str]:
                 ("{", _members(item), "}") if isinstance(item, Mapping) else ("[", _items(item), "]")
             )
             yield opening
-            closing = _Closing(end)
-            closing.container = id(item)
-            stack += (closing, *content)
+            stack += (_Written(end, id(item)), *content)
 
 
 def _members(mapping: Mapping[Any, Any]) -> list[Any]:

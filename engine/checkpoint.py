@@ -13,8 +13,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from engine.agents import IDLE_SECONDS, Agent, Agents, Pending
-from engine.calls import Call, Identity, Measure
-from engine.turn import Streak, Turn
+from engine.calls import Call, Identity, Measure, Streak
+from engine.turn import Turn
 from engine.verdicts import Advisory, Refusal
 
 
@@ -153,4 +153,4 @@ def _pending_of(flight: Flight, agent: Agent, earlier: dict[int, Turn]) -> Pendi
     if flight.turn != turn.number:
         turn = earlier.setdefault(flight.turn, Turn(turn.size, flight.turn))
     call = Call(flight.id, agent.id, flight.tool, {})
-    return Pending(flight.ticket, call, flight.identity, turn, flight.at, flight.advisories, flight.asked)
+    return Pending(flight.ticket, call, flight.identity, turn, flight.at, flight.advisories, asked=flight.asked)

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from hashlib import sha256
 
-from msgspec import Struct
-
+from engine.command_line import Command, CommandLine, Quoted, Redirect, RequestUrl
 from engine.nesting import MARK, PLACEHOLDER
 from engine.programs.http_clients import read_fetch
 from engine.programs.http_options import CLIENTS
@@ -28,7 +27,7 @@ from engine.programs.wrappers import (
     program_name,
     unwrap,
 )
-from engine.shell import Command, Quoted, Redirect, is_live, parse, spelled, split
+from engine.shell import is_live, parse, spelled, split
 from engine.urls import find_urls
 
 MAX_SCRIPT_DEPTH = 4
@@ -41,31 +40,6 @@ _WRITING = frozenset({">", ">>", ">|", "1>", "1>>", "1>|", "&>", "&>>", ">&"})
 _DOCUMENTS = frozenset({"<<", "<<<"})
 _PASSES_ON = frozenset({"cat", "tee"})
 _JOINTS = (" ; ", " && ", " || ", " | ", " & ")
-
-
-class RequestUrl(Struct, frozen=True, gc=False):
-    """A URL as it was found. ``request`` is what else makes it another resource: method and body, else empty."""
-
-    url: str
-    request: str = ""
-
-
-class CommandLine(Struct, frozen=True, gc=False):
-    """What a command line is, once spelling, wrappers and volatile flags are taken away."""
-
-    verb: str = ""
-    """The first word that is no wrapper, without its folder and in lower case; empty when there is none."""
-    text: str = ""
-    """The command for ``cmd:``."""
-    urls: tuple[RequestUrl, ...] = ()
-    sinks: tuple[str, ...] = ()
-    """Where it writes; generic targets are left out."""
-    fetches: bool = False
-    """It runs an HTTP client."""
-    reads_only: bool = False
-    """It is made of pure readers."""
-    asks_http_code: bool = False
-    """It has curl print the response code."""
 
 
 def read_command(command: str) -> CommandLine:

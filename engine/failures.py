@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from engine.calls import Failure, FailureReason, Identity, Result
+from engine.canonical import is_number
 
 DETAIL_CHARS = 80
 """A detail is for quoting; error codes and signal names are as long as a tool likes."""
@@ -146,18 +147,16 @@ def _denied(value: Mapping[str, Any]) -> bool:
     return isinstance(sandbox, dict) and sandbox.get("denied") is True
 
 
-def _number(value: object) -> float | None:
+def _number(value: Any) -> Any:
     """The number, if it is one; true, false and NaN are none."""
-    if not isinstance(value, int | float) or isinstance(value, bool) or value != value:  # noqa: PLR0124 - NaN only
-        return None
-    return value
+    return value if is_number(value) and value == value else None  # noqa: PLR0124 - only NaN is not itself
 
 
-def short(value: object) -> str:
+def short(value: Any) -> str:
     """A scalar as a detail, "" for what is none; ``3.0`` is ``3``, and a number no exit code can be is not spelled."""
     if isinstance(value, str):
         return value[:DETAIL_CHARS]
-    if isinstance(value, int | float):
+    if is_number(value):
         if not -1e12 < value < 1e12:
             return "with a number out of range"
         return str(int(value)) if value == int(value) else str(value)

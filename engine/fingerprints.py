@@ -13,12 +13,11 @@ from functools import lru_cache
 from hashlib import sha256
 from typing import Any
 
-from msgspec import Struct
-
 from engine.arguments import command_of, request_of, urls_of
-from engine.calls import Identity, Measure, kind_of
+from engine.calls import Identity, Marks, Measure, Tool, kind_of
 from engine.canonical import plainly, spelled_out
-from engine.commands import RequestUrl, read_command
+from engine.command_line import RequestUrl
+from engine.commands import read_command
 from engine.config import Config
 from engine.masking import mask, mask_head
 from engine.urls import fold_aliases, identify_url
@@ -61,27 +60,8 @@ def cap_of(fingerprint: str, limits: Mapping[str, float | None]) -> float | None
     return limits.get(kind_of(fingerprint))
 
 
-class Marks(Struct, frozen=True, gc=False):
-    """What a command line, a request or one URL adds to an identity: its fingerprints, each with its cap if any."""
-
-    caps: dict[str, float | None] = {}
-    local: bool = False
-    reads_only: bool = False
-    asks_http_code: bool = False
-
-
 _NO_MARKS = Marks()
 _FAMILY = "family:http-fetch"
-
-
-class Tool(Struct, frozen=True):
-    """What the configuration says of a tool."""
-
-    tracked: bool
-    decoys: frozenset[str]
-    prefix: str
-    shell: bool
-    takes_url: bool
 
 
 class Fingerprinter:

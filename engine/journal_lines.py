@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from engine.calls import Failure
+from engine.calls import Failure, Streak
 from engine.checkpoint import AgentState, Checkpoint
 from engine.events import (
     AskClosed,
@@ -30,7 +30,6 @@ from engine.events import (
     event_decoder,
 )
 from engine.masking import mask_head, mask_value
-from engine.turn import Streak
 from engine.verdicts import Advisory, Hit, Refusal
 
 TEXT_KEPT = 1000

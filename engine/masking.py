@@ -12,6 +12,7 @@ from functools import lru_cache
 from hashlib import blake2b
 from typing import Any
 
+from engine.canonical import is_number
 from engine.secret_signs import SECRET_NAMES, SIGN_CHARS, TOKEN, may_hold_secret, secrets_in
 
 STRING_CHARS = 400
@@ -95,7 +96,7 @@ class _Preview:
             return value
         if isinstance(value, str):
             return self._text(value, secret=secret)
-        if isinstance(value, int | float):
+        if is_number(value):
             return self._number(value, secret=secret)
         if isinstance(value, dict | Mapping):  # the plain one first: asking an abstract class takes its time
             return self._mapping(value, depth, secret=secret) if depth else "…"
@@ -112,7 +113,7 @@ class _Preview:
         self._left -= len(shown) + 2
         return shown
 
-    def _number(self, number: float, *, secret: bool) -> Any:
+    def _number(self, number: Any, *, secret: bool) -> Any:
         self._left -= 8
         if secret:
             return token_of(repr(number))

@@ -10,8 +10,9 @@ Time and memory are linear in the text: what nests deeper than ``MAX_DEPTH`` is 
 from __future__ import annotations
 
 import re
+from typing import NamedTuple
 
-from msgspec import Struct
+from engine.command_line import Nested
 
 MAX_DEPTH = 8
 """People nest two deep, generators three. The bound keeps a line of a million ``$(`` linear."""
@@ -43,25 +44,18 @@ _PROGRAMS = frozenset({"$(", "<(", ">(", "`"})
 _DOCUMENT = "<<"
 
 
-class Nested(Struct, frozen=True, gc=False):
-    """A construct that was taken out. ``content`` may hold the placeholders of constructs with smaller numbers."""
-
-    opening: str
-    content: str
-    closing: str
-    program: bool = False
-    """``content`` is a command line that runs (a substitution), not an expression or a document."""
-
-
-class _Frame(Struct):
+class _Frame:
     """A construct that is still open. Double quotes are one too, though they stay in the text."""
 
-    opening: str
-    pieces: list[str]
-    parentheses: int = 0
+    __slots__ = ("opening", "parentheses", "pieces")
+
+    def __init__(self, opening: str, pieces: list[str], parentheses: int = 0) -> None:
+        self.opening = opening
+        self.pieces = pieces
+        self.parentheses = parentheses
 
 
-class _Document(Struct, frozen=True):
+class _Document(NamedTuple):
     """A here-document whose body starts after the next line break."""
 
     number: int

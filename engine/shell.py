@@ -14,9 +14,8 @@ import re
 import sys
 from collections.abc import Iterable, Sequence
 
-from msgspec import Struct
-
-from engine.nesting import MARK, Nested, flatten, nests
+from engine.command_line import Command, Nested, Quoted, Redirect, Script
+from engine.nesting import MARK, flatten, nests
 
 _BLANK = r"[ \t\r]"
 _EXOTIC = "\x0b\x0c\x1c-\x1f\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
@@ -67,44 +66,10 @@ _ANSI_LETTERS = {
 }  # fmt: skip
 
 
-class Quoted(str):
-    """The value of a word of which some part was quoted. Plain words are plain strings."""
-
-    __slots__ = ("live", "spelling")
-    spelling: str
-    """The word as a canonical command line spells it: quoted only where it must be, always in the same way."""
-    live: bool
-    """The shell puts something in: a variable, a substitution."""
-
-
-class Redirect(Struct, frozen=True, gc=False):
-    """``operator`` has its file descriptor in front, if one was written. Of a here-document ``target`` is the body."""
-
-    operator: str
-    target: str
-
-
 _ERRORS_TOO = Redirect("2>&", "1")
 
 
-class Command(Struct, frozen=True, gc=False):
-    """A simple command, and the operator that ends it (empty at the end of the text)."""
-
-    words: list[str]
-    redirects: Sequence[Redirect] = ()
-    ending: str = ""
-    quoted: bool = False
-    """Some of the words are ``Quoted``."""
-
-
 _EMPTY = Command([])
-
-
-class Script(Struct, frozen=True, gc=False):
-    """A command line. Its words hold placeholders for what is ``nested`` in them."""
-
-    commands: list[Command]
-    nested: list[Nested]
 
 
 def parse(source: str) -> Script:

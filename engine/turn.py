@@ -19,9 +19,7 @@ from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from msgspec import Struct
-
-from engine.calls import Failure, Measure, kind_of
+from engine.calls import Failure, Measure, Streak, kind_of
 from engine.verdicts import Hit, Refusal, Stage
 
 STREAKS_KEPT = 2048
@@ -38,13 +36,6 @@ STRENGTH: Mapping[Stage, int] = {"summarize": 0, "warn": 1, "fail-warn": 2}
 def telling(fingerprint: str) -> int:
     """The rank of a fingerprint's kind in ``TELLING``; a kind not listed comes last."""
     return TELLING.get(kind_of(fingerprint), len(TELLING))
-
-
-class Streak(Struct, frozen=True, gc=False):
-    """Consecutive failures of one fingerprint, and the last of them."""
-
-    count: int
-    failure: Failure
 
 
 class Turn:

@@ -11,10 +11,9 @@ from collections.abc import Mapping
 from ipaddress import AddressValueError, IPv4Address, IPv4Network, IPv6Address, IPv6Network
 from itertools import product
 from string import ascii_letters, digits, hexdigits
+from typing import NamedTuple
 
 from ada_url import normalize_url
-from msgspec import Struct
-from msgspec.structs import replace
 
 _URL = re.compile(
     r"""
@@ -98,7 +97,7 @@ _ESCAPES = {
 """How each escape is written in an identity: RFC 3986, 6.2.2."""
 
 
-class Url(Struct, frozen=True):
+class Url(NamedTuple):
     """A URL's identity. ``port`` is empty where it says nothing; ``query`` is sorted and still encoded."""
 
     host: str
@@ -123,7 +122,7 @@ def identify_url(raw: str, aliases: Mapping[str, str]) -> Url | None:
     url = _read(raw)
     if url is not None and url.host in aliases:
         host = aliases[url.host]
-        return replace(url, host=host, site=_site_of(host), local=is_local(host))
+        return url._replace(host=host, site=_site_of(host), local=is_local(host))
     return url
 
 

@@ -9,7 +9,8 @@ from typing import Any
 
 from msgspec import UnsetType
 
-from engine.commands import MAX_QUOTED_LINE, CommandLine, read_command
+from engine.command_line import CommandLine
+from engine.commands import MAX_QUOTED_LINE, read_command
 from engine.nesting import MARK
 from engine.programs.sinks import is_generic
 from engine.programs.variables import MAX_COMPLETIONS, MAX_VALUE

@@ -6,8 +6,6 @@ import re
 from collections.abc import Callable, Iterator
 from urllib.parse import quote
 
-from msgspec import Struct
-
 from engine.programs.http_options import CLIENTS, ITEM_CLIENTS, Client, Option
 from engine.shell import is_live, literal, rest_of
 
@@ -23,27 +21,33 @@ Target = tuple[str, str, bool]
 variable or a pipe, so that only the whole command line says what is requested."""
 
 
-class Fetch(Struct):
+class Fetch:
     """What one HTTP client is asked for."""
 
-    words: list[str]
-    """Its arguments without volatile flags, each option separate and under one name."""
-    targets: list[Target] = []
-    sinks: list[str] = []
-    asks_http_code: bool = False
+    __slots__ = ("asks_http_code", "sinks", "targets", "words")
+
+    def __init__(self, words: list[str]) -> None:
+        self.words = words
+        """Its arguments without volatile flags, each option separate and under one name."""
+        self.targets: list[Target] = []
+        self.sinks: list[str] = []
+        self.asks_http_code = False
 
 
-class _Request(Struct):
+class _Request:
     """The settings that belong to the same URLs, being collected."""
 
-    method: str = ""
-    default: str = ""
-    """The method that the settings imply."""
-    get: bool = False
-    body: list[str] = []
-    query: list[str] = []
-    urls: list[str] = []
-    from_stdin: bool = False
+    __slots__ = ("body", "default", "from_stdin", "get", "method", "query", "urls")
+
+    def __init__(self) -> None:
+        self.method = ""
+        self.default = ""
+        """The method that the settings imply."""
+        self.get = False
+        self.body: list[str] = []
+        self.query: list[str] = []
+        self.urls: list[str] = []
+        self.from_stdin = False
 
 
 def read_fetch(verb: str, words: list[str], document: str | None, complete: Callable[[str], str]) -> Fetch:

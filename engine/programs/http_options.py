@@ -8,9 +8,7 @@ command. What makes the request another resource (method, body, query) is told a
 from __future__ import annotations
 
 import re
-from typing import Literal
-
-from msgspec import Struct
+from typing import Literal, NamedTuple
 
 Role = Literal[
     "drop", "keep", "operand", "url", "sink", "folder", "method", "head", "get",
@@ -20,7 +18,7 @@ Option = tuple[str, str, bool]
 """An option's role, its name in canonical text, whether it takes a value."""
 
 
-class Client(Struct, frozen=True):
+class Client(NamedTuple):
     """An HTTP client: its options by name, and how a cluster looks that is volatile as a whole (``-sSL``, ``-m60``)."""
 
     options: dict[str, Option]

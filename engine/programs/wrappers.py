@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-
-from msgspec import Struct
+from typing import NamedTuple
 
 from engine.programs.words import words_of
 from engine.shell import rest_of
 
 
-class Wrapper(Struct, frozen=True):
+class Wrapper(NamedTuple):
     """A program that runs the command behind it."""
 
     values: frozenset[str] = frozenset()
@@ -93,16 +92,19 @@ def may_have_prefix(words: list[str]) -> bool:
     return first in _IN_FRONT or "=" in first[1:] or "/" in first or (first[:1] == "$" and len(words) > 1)
 
 
-class Prefix(Struct):
+class Prefix:
     """What stands in front of a command. ``start`` is the command's place among the words."""
 
-    start: int = 0
-    keywords: list[str] = []
-    assignments: list[tuple[str, str]] = []
-    fed: bool = False
-    """Its arguments come out of a pipe: xargs runs it."""
-    only: bool = False
-    """There is nothing but wrappers: the last word on what runs comes later, as in ``time ( ls )``."""
+    __slots__ = ("assignments", "fed", "keywords", "only", "start")
+
+    def __init__(self) -> None:
+        self.start = 0
+        self.keywords: list[str] = []
+        self.assignments: list[tuple[str, str]] = []
+        self.fed = False
+        """Its arguments come out of a pipe: xargs runs it."""
+        self.only = False
+        """There is nothing but wrappers: the last word on what runs comes later, as in ``time ( ls )``."""
 
 
 def unwrap(words: list[str]) -> Prefix:

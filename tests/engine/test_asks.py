@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from msgspec import structs
 
+from engine.breaker import Breaker
 from engine.config import DEFAULTS
 from engine.events import AskClosed, Event, Notice
 from engine.host import Host
@@ -291,10 +292,17 @@ def test_a_fault_while_judging_denies_and_is_told() -> None:
     with hosted() as (host, path), Wire(path, "a") as wire:
         feed = host.subscribe()
 
-        def broken(*_: object) -> None:
-            raise ZeroDivisionError("deep inside")
+        class Broken:
+            def __init__(self, breaker: Breaker) -> None:
+                self._breaker = breaker
 
-        host.call(lambda desk: setattr(desk.breaker, "decide", broken))
+            def decide(self, *_: object) -> None:
+                raise ZeroDivisionError("deep inside")
+
+            def __getattr__(self, name: str) -> object:
+                return getattr(self._breaker, name)
+
+        host.call(lambda desk: setattr(desk, "breaker", Broken(desk.breaker)))
         answer = wire.decide("c", command="ls")
         assert answer["decision"] == "deny"
         assert answer["reason"].startswith("REPEAT_TOOL_BLOCKED")

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.commands import CommandLine, RequestUrl, read_command
+from engine.command_line import CommandLine, RequestUrl
+from engine.commands import read_command
 
 DATA = Path(__file__).parent.parent / "data"
 

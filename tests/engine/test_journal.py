@@ -21,7 +21,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from engine.calls import Failure, Measure
+from engine.calls import Failure, Measure, Streak
 from engine.checkpoint import AgentState, Checkpoint
 from engine.events import (
     AskClosed,
@@ -38,7 +38,6 @@ from engine.journal import RETRY_SECONDS, RETRY_SECONDS_MOST, Journal, Limits
 from engine.journal_lines import TEXT_KEPT, decode_checkpoint, encode_checkpoint, event_of, line_of
 from engine.journal_parts import finished_runs, lock, parts_in
 from engine.journal_reader import Damaged, follow, read
-from engine.turn import Streak
 from engine.verdicts import Advisory, Ask, Hit, Refusal
 from tests.engine.journal_events import EVENT_TYPES, struct
 

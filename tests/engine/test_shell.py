@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from engine.command_line import Quoted, Script
 from engine.commands import read_command
 from engine.nesting import MAX_DEPTH
-from engine.shell import Quoted, Script, is_live, literal, parse, spelled
+from engine.shell import is_live, literal, parse, spelled
 
 
 def words_of(line: str) -> list[list[str]]:
