@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import platform
 import subprocess
+import sys
 from importlib.metadata import version
 from pathlib import Path
 
+import engine.turn
 from benchmarks.reference import PACKAGE, VERSION
 
 PACKAGES = ("msgspec", "ada-url", "uvloop", "textual", "pyyaml", "repeat-tool-breaker")
@@ -22,12 +24,22 @@ def machine() -> dict[str, str]:
         "CPU": f"{_field('/proc/cpuinfo', 'model name')}, {cores} cores",
         "memory": f"{memory:.0f} GiB",
         "system": f"{_field('/etc/os-release', 'PRETTY_NAME', '=')}, Linux {release}",
-        "Python": f"{platform.python_implementation()} {platform.python_version()}",
+        "Python": f"{platform.python_implementation()} {platform.python_version()}{_build()}",
+        "engine": "compiled by mypyc" if _is_compiled() else "not compiled",
         "Node": _printed("node", "--version"),
         "packages": ", ".join(f"{name} {version(name)}" for name in PACKAGES),
         "reference": f"{PACKAGE} {VERSION}",
         "load before": f"{os.getloadavg()[0]:.2f} (one minute's average)",
     }
+
+
+def _build() -> str:
+    """Builds of one version differ by a seventh: distributions optimise with a profile and at link time."""
+    return ", the distribution's" if sys.base_prefix == "/usr" else ""
+
+
+def _is_compiled() -> bool:
+    return str(engine.turn.__file__).endswith((".so", ".pyd"))
 
 
 def _field(path: str, name: str, separator: str = ":") -> str:

@@ -74,7 +74,7 @@ class Desk:
         """
         self._size = len(frame)
         try:
-            if is_large(frame):
+            if is_large(frame, call.args):
                 identity = identity or self.breaker.identify(call)
                 call = structs.replace(call, args=bounded(call.args))
             answer = self.breaker.decide(call, identity)
