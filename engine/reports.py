@@ -9,6 +9,7 @@ import msgspec
 
 from engine.agents import Agent, Agents, Pending
 from engine.calls import Result
+from engine.canonical import is_number
 from engine.config import Config
 from engine.events import AgentSnapshot, CallDecided, CallSeen, CallSettled, Snapshot
 from engine.failures import printed
@@ -109,7 +110,7 @@ def result_preview(result: Result) -> dict[str, Any]:
 
 
 def _is_scalar(value: object) -> bool:
-    return isinstance(value, str | int | float | bool)
+    return isinstance(value, str | bool) or is_number(value)
 
 
 def _bounded(value: Any) -> Any:
