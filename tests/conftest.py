@@ -1,7 +1,7 @@
 """What holds for every test.
 
-A property takes as long as it takes on a machine that has other things to do. The programs under test can be interrupted:
-a shell that runs the tests in the background has them, and all they start, ignore that.
+A property takes as long as it takes on a machine that has other things to do. The programs under test can be
+interrupted: a shell that runs the tests in the background has them, and all they start, ignore that.
 """
 
 import signal
