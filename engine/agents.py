@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Iterator
 
-from engine.calls import Call, Identity
+from engine.pending import Pending
 from engine.turn import Turn
-from engine.verdicts import Advisory, Ask, Hit
+from engine.verdicts import Ask
 
 IDLE_SECONDS = 6 * 3600.0
 """An agent unheard of for so long is forgotten, unless it waits for the operator."""
@@ -15,38 +15,6 @@ AGENTS_KEPT = 16_384
 """Beyond so many the one longest unheard of is forgotten: whoever reaches the socket can name agents without end."""
 IN_FLIGHT_KEPT = 1024
 """Allowed calls whose results are awaited, per agent; a harness that never settles forgets its oldest."""
-
-
-class Pending:
-    """A call between its decision and its result, or between its ask and its decision."""
-
-    __slots__ = ("advisories", "asked", "call", "decided_at", "hits", "identity", "ticket", "turn")
-
-    def __init__(  # noqa: PLR0913, PLR0917 - the fields, in their order
-        self,
-        ticket: int,
-        call: Call,
-        identity: Identity,
-        turn: Turn,
-        decided_at: float,
-        advisories: tuple[Advisory, ...] = (),
-        *,
-        asked: bool = False,
-        hits: tuple[Hit, ...] = (),
-    ) -> None:
-        self.ticket = ticket
-        self.call = call
-        self.identity = identity
-        self.turn = turn
-        self.decided_at = decided_at
-        self.advisories = advisories
-        self.asked = asked
-        self.hits = hits
-        """What it waited for the operator about."""
-
-    def forget_arguments(self) -> None:
-        """Its result is awaited, and nobody needs the arguments for that: they may be a whole file."""
-        self.call = Call(self.call.id, self.call.agent, self.call.tool, {})
 
 
 class Agent:

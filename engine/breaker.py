@@ -21,7 +21,7 @@ from typing import Literal
 
 from msgspec import UNSET, UnsetType
 
-from engine.agents import Agent, Agents, Pending
+from engine.agents import Agent, Agents
 from engine.calls import Call, Failure, Identity, Result
 from engine.checkpoint import Checkpoint, checkpoint_of, put_back, survivors
 from engine.config import DEFAULTS, Config
@@ -40,6 +40,7 @@ from engine.failures import failure_of
 from engine.fingerprints import Fingerprinter
 from engine.gate import Gate
 from engine.messages import failure_advice, preview
+from engine.pending import Pending
 from engine.reports import call_seen, call_settled, snapshot_of
 from engine.turn import Turn, telling
 from engine.verdicts import Advisory, Ask, Decided, Hit, Outcome, Settlement, Verdict, Waiting

@@ -12,8 +12,9 @@ from collections.abc import Iterable, Mapping
 from msgspec import Struct
 from msgspec.structs import replace
 
-from engine.agents import IDLE_SECONDS, Agent, Agents, Pending
+from engine.agents import IDLE_SECONDS, Agent, Agents
 from engine.calls import Call, Identity, Measure, Streak
+from engine.pending import Pending
 from engine.turn import Turn
 from engine.verdicts import Advisory, Refusal
 
@@ -153,4 +154,4 @@ def _pending_of(flight: Flight, agent: Agent, earlier: dict[int, Turn]) -> Pendi
     if flight.turn != turn.number:
         turn = earlier.setdefault(flight.turn, Turn(turn.size, flight.turn))
     call = Call(flight.id, agent.id, flight.tool, {})
-    return Pending(flight.ticket, call, flight.identity, turn, flight.at, flight.advisories, asked=flight.asked)
+    return Pending(flight.ticket, call, flight.identity, turn, flight.at, flight.advisories, flight.asked)

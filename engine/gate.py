@@ -12,11 +12,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from engine.agents import Agent, Agents, Pending
+from engine.agents import Agent, Agents
 from engine.calls import Measure
 from engine.config import Config
 from engine.events import AskClosed, AskOpened, Event, Exempted, Refused
 from engine.messages import refusal_text, repeat_advice
+from engine.pending import Pending
 from engine.reports import asks_of, call_decided, call_seen
 from engine.turn import Turn
 from engine.verdicts import Advisory, Ask, Decided, Hit, Outcome, Refusal, Stage, Verdict, Waiting

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from engine.agents import Agent, Agents, Pending
+from engine.agents import Agent, Agents
 from engine.calls import Call, Identity, result_of
 from engine.checkpoint import Checkpoint, checkpoint_of, put_back
 from engine.config import DEFAULTS, Config
@@ -30,6 +30,7 @@ from engine.events import (
     TurnStarted,
 )
 from engine.messages import preview
+from engine.pending import Pending
 from engine.turn import Turn
 from engine.verdicts import Hit
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from engine.agents import Agent, Agents, Pending
+from engine.agents import Agent, Agents
 from engine.calls import Result
 from engine.canonical import is_number
 from engine.config import Config
@@ -15,6 +15,7 @@ from engine.events import AgentSnapshot, CallDecided, CallSeen, CallSettled, Sna
 from engine.failures import printed
 from engine.fingerprints import cap_of
 from engine.masking import mask_head
+from engine.pending import Pending
 from engine.turn import Turn
 from engine.verdicts import Settlement, Verdict, Waiting
 

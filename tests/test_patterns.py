@@ -39,8 +39,6 @@ def _in(value: object) -> Iterator[re.Pattern[Any]]:
     elif isinstance(value, list | tuple):
         for one in value:
             yield from _in(one)
-    elif hasattr(value, "volatile"):
-        yield from _in(value.volatile)
 
 
 def unsafe(pattern: re.Pattern[Any]) -> Iterator[str]:

@@ -28,7 +28,7 @@ def test_a_stream_that_was_closed_is_an_empty_one(command: str, code: int, tmp_p
     assert "Traceback" not in done.stderr
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="/dev/full is the disk that is always full")
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="macOS has no /dev/full, the disk that is always full")
 @pytest.mark.parametrize("calls", [1, 5000])
 @pytest.mark.parametrize(
     "arguments", [("replay", "-"), ("replay", "-", "--json"), ("explain",), ("config", "show"), ("config", "schema")]

@@ -527,7 +527,7 @@ def a_small_disk(tmp_path: Path) -> tuple[str, ...]:
     mount = f'mount -t tmpfs -o size=64k tmpfs "{disk}" && exec "$@"'
     prefix = ("unshare", "--mount", "--map-root-user", "sh", "-c", mount, "sh")
     if not shutil.which("unshare") or subprocess.run([*prefix, "true"], capture_output=True, check=False).returncode:
-        pytest.skip("no mount namespaces here")
+        pytest.skip("a disk of its own needs mount namespaces, which this system has not or forbids")
     return prefix
 
 

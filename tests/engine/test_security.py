@@ -40,6 +40,9 @@ from tests.engine.sockets import (
     until,
 )
 
+only_linux = pytest.mark.skipif(
+    sys.platform != "linux", reason="only Linux shows whether a process is closed"
+)
 TOKEN = re.compile(r"\b(?:[a-z0-9]{4}-){5}[a-z0-9]{4}\b")
 
 
@@ -404,7 +407,7 @@ def test_without_a_terminal_no_token_is_made() -> None:
         assert not TOKEN.search(out)
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+@only_linux
 def test_the_engines_memory_is_closed_to_its_own_user() -> None:
     reading, writing = os.pipe()
     child = os.fork()
@@ -451,12 +454,11 @@ def _memory(pid: int) -> str:
         return "closed"
 
 
+@only_linux
 def test_serving_closes_the_process() -> None:
     script = (
         "import ctypes\nfrom engine.service.hardening import keep_out\nassert keep_out()\n"
         "print(ctypes.CDLL(None).prctl(3, 0, 0, 0, 0))"
     )
-    if sys.platform != "linux":
-        pytest.skip("reads the flag as Linux keeps it")
     found = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "0"

@@ -389,7 +389,7 @@ def test_what_cannot_be_listened_on_is_said_in_words() -> None:
             Host(socket=directory / "open" / "e.sock").start()
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else, as .ci/run is")
 def test_another_users_process_is_turned_away(engine: Path) -> None:
     """Even where the file's and the directory's modes would let it in."""
     engine.parent.chmod(0o711)

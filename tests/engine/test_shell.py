@@ -262,7 +262,7 @@ quoted_pieces = st.one_of(
 raw_word = st.lists(quoted_pieces, min_size=1, max_size=4).map("".join)
 
 
-@pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash to agree with")
+@pytest.mark.skipif(shutil.which("bash") is None, reason="bash itself is what the lexer is held against")
 @settings(max_examples=30, deadline=None)
 @given(st.lists(st.lists(raw_word, min_size=1, max_size=4), min_size=10, max_size=20))
 def test_bash_sees_the_same_words(lines: list[list[str]]):

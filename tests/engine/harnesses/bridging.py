@@ -21,7 +21,9 @@ from tests.engine.sockets import DEADLINE, until
 HERE = Path(__file__).resolve().parent
 NODE = shutil.which("node")
 
-needs_node = pytest.mark.skipif(NODE is None, reason="the plugins are JavaScript, and there is no node")
+needs_node = pytest.mark.skipif(
+    NODE is None, reason="the plugins are JavaScript: .ci/run brings a node"
+)
 
 WELCOME = {
     "protocol": 1,

@@ -63,7 +63,7 @@ class Scripted(Model):
         return ModelResponse(output=[call], usage=Usage(), response_id=None)
 
     def stream_response(self, *args: Any, **kwargs: Any) -> Any:
-        raise NotImplementedError
+        raise AssertionError("nothing here asks for a stream")
 
 
 class Ran:
