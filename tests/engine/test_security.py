@@ -40,9 +40,7 @@ from tests.engine.sockets import (
     until,
 )
 
-only_linux = pytest.mark.skipif(
-    sys.platform != "linux", reason="only Linux shows whether a process is closed"
-)
+only_linux = pytest.mark.skipif(sys.platform != "linux", reason="only Linux shows whether a process is closed")
 TOKEN = re.compile(r"\b(?:[a-z0-9]{4}-){5}[a-z0-9]{4}\b")
 
 

@@ -21,9 +21,7 @@ from tests.engine.sockets import DEADLINE, until
 HERE = Path(__file__).resolve().parent
 NODE = shutil.which("node")
 
-needs_node = pytest.mark.skipif(
-    NODE is None, reason="the plugins are JavaScript: .ci/run brings a node"
-)
+needs_node = pytest.mark.skipif(NODE is None, reason="the plugins are JavaScript: .ci/run brings a node")
 
 WELCOME = {
     "protocol": 1,
