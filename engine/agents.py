@@ -88,11 +88,11 @@ class Agents:
             self._children.pop(agent.parent, None)
 
     def descendants(self, agent: Agent) -> list[Agent]:
-        """The agents under this one, deepest first. A parent that names itself, or a ring of parents, ends."""
+        """The agents under this one, deepest first, in the same order in every process. A ring of parents ends."""
         found: dict[str, Agent] = {}
         rest = [agent]
         while rest:
-            for child_id in self._children.get(rest.pop().id, ()):
+            for child_id in sorted(self._children.get(rest.pop().id, ())):
                 child = self._by_id.get(child_id)
                 if child is not None and child is not agent and child_id not in found:
                     found[child_id] = child

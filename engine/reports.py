@@ -21,9 +21,9 @@ from engine.verdicts import Settlement, Verdict, Waiting
 
 RESULT_TEXT_KEPT = 4000
 """Characters of a result's text that its event carries."""
-VALUES_KEPT = frozenset(
-    {"kind", "exitCode", "statusCode", "timedOut", "timeoutMs", "signal", "aborted", "jobId", "url", "truncated"}
-)
+VALUES_KEPT = (
+    "kind", "exitCode", "statusCode", "timedOut", "timeoutMs", "signal", "aborted", "jobId", "url", "truncated",
+)  # fmt: skip
 VALUE_CHARS_KEPT = 400
 
 _UNDECIDED = Verdict("deny", asked=True)

@@ -175,5 +175,5 @@ def _touched(event: Event, lit: Iterable[Key]) -> Iterable[str]:
         case Refused():
             touched = tuple(refusal.fingerprint for refusal in event.refusals)
         case AskClosed():
-            touched = tuple(fingerprint for _, fingerprint in lit)
+            touched = sorted(fingerprint for _, fingerprint in lit)
     return touched
