@@ -45,9 +45,9 @@ class Nested(Struct, frozen=True, gc=False):
 
 
 class Script(Struct, frozen=True, gc=False):
-    """A command line. Its words hold placeholders for what is ``nested`` in them."""
+    """A command line as a flat ``text``, which holds placeholders for what is ``nested`` in it."""
 
-    commands: list[Command]
+    text: str
     nested: list[Nested]
 
 

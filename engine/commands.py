@@ -6,8 +6,9 @@ Everything here reads what the lexer in ``shell`` gives, by the tables of ``wrap
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from hashlib import sha256
+from itertools import chain, islice
 
 from engine.command_line import Command, CommandLine, Quoted, Redirect, RequestUrl
 from engine.nesting import MARK, PLACEHOLDER
@@ -105,7 +106,7 @@ class _Reading:
         """Read a line, or a script inside one; return its canonical text."""
         script = parse(source)
         if not script.nested:
-            return self._commands(script.commands)
+            return self._commands(split(script.text, []))
         outer_texts, self.nested_texts = self.nested_texts, []
         outer_verb, self.verb = self.verb, ""
         for nested in script.nested:
@@ -117,7 +118,7 @@ class _Reading:
             opening, closing = ("$(", ")") if nested.opening == "`" else (nested.opening, nested.closing)
             self.nested_texts.append(f"{opening}{self._with_nested(content)}{closing}")
         nested_verb, self.verb = self.verb, outer_verb
-        text = self._with_nested(self._commands(script.commands))
+        text = self._with_nested(self._commands(split(script.text, script.nested)))
         self.verb = self.verb or nested_verb
         self.nested_texts = outer_texts
         return text
@@ -125,10 +126,11 @@ class _Reading:
     def _with_nested(self, text: str) -> str:
         return PLACEHOLDER.sub(lambda mark: self.nested_texts[int(mark[1])], text) if MARK in text else text
 
-    def _commands(self, commands: list[Command]) -> str:
-        self.alone = len(commands) == 1
+    def _commands(self, commands: Iterator[Command]) -> str:
+        first = list(islice(commands, 2))
+        self.alone = len(first) == 1
         pieces: list[str] = []
-        for command in commands:
+        for command in chain(first, commands):
             words, ending = command.words, command.ending
             if not words:
                 text = ""

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from engine.command_line import Command, Nested, Quoted, Redirect, Script
 from engine.nesting import MARK, flatten, nests
@@ -76,19 +76,16 @@ def parse(source: str) -> Script:
     """Read any text as a command line."""
     if MARK in source:
         source = source.replace(MARK, "\ufffd")
-    if not nests(source):
-        return Script(split(source, []), [])
-    text, nested = flatten(source)
-    return Script(split(text, nested), nested)
+    return Script(*flatten(source)) if nests(source) else Script(source, [])
 
 
-def split(text: str, nested: list[Nested]) -> list[Command]:
-    """The simple commands of a flat text, in order."""
-    commands: list[Command] = []
+def split(text: str, nested: list[Nested]) -> Iterator[Command]:
+    """The simple commands of a flat text, in order and one at a time: of a megabyte of them, few are there at once."""
     words: list[str] = []
     signs: list[tuple[int, str]] = []
     redirects: Sequence[Redirect]
     quoted = False
+    before = ""
     conditional = "[" in text and "[[" in text
     for plain, separators, redirect, word in _TOKEN.findall(text):
         if plain:
@@ -106,24 +103,31 @@ def split(text: str, nested: list[Nested]) -> list[Command]:
             words, redirects = _without_redirects(words, signs, nested) if signs else (words, ())
             ending = _ENDINGS.get(separators)
             if ending and words:
-                commands.append(Command(words, redirects, ending, quoted))
+                yield Command(words, redirects, ending, quoted)
+                before = ending
             else:
-                _end(commands, Command(words, redirects, "", quoted), _SEPARATOR.findall(separators))
+                ended = _ended(Command(words, redirects, "", quoted), _SEPARATOR.findall(separators), before)
+                yield from ended
+                before = ended[-1].ending if ended else before
             words, signs, quoted = [], [], False
     words, redirects = _without_redirects(words, signs, nested) if signs else (words, ())
     if words or redirects:
-        commands.append(Command(words, redirects, "", quoted))
-    return commands
+        yield Command(words, redirects, "", quoted)
 
 
-def _end(commands: list[Command], command: Command, separators: list[str]) -> None:
-    """Add the command that the first separator ends, and an empty one for each other separator that means something."""
+def _ended(command: Command, separators: list[str], before: str) -> list[Command]:
+    """The command that the first separator ends, and an empty one for each other separator that means something.
+
+    ``before``: what ended the command before this one.
+    """
+    ended: list[Command] = []
     for separator in separators:
         ending = _ENDINGS.get(separator, separator)
-        follows_bracket = commands and commands[-1].ending == ")"
-        if command.words or command.redirects or ending in _BRACKETS or (ending and follows_bracket):
-            commands.append(Command(command.words, command.redirects, ending, command.quoted))
+        if command.words or command.redirects or ending in _BRACKETS or (ending and before == ")"):
+            ended.append(Command(command.words, command.redirects, ending, command.quoted))
+            before = ending
         command = _EMPTY
+    return ended
 
 
 def _in_condition(words: list[str]) -> bool:

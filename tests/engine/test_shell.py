@@ -10,18 +10,23 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.command_line import Quoted, Script
+from engine.command_line import Command, Quoted
 from engine.commands import read_command
 from engine.nesting import MAX_DEPTH
-from engine.shell import is_live, literal, parse, spelled
+from engine.shell import is_live, literal, parse, spelled, split
+
+
+def commands_of(line: str) -> list[Command]:
+    script = parse(line)
+    return list(split(script.text, script.nested))
 
 
 def words_of(line: str) -> list[list[str]]:
-    return [list(map(str, command.words)) for command in parse(line).commands if command.words]
+    return [list(map(str, command.words)) for command in commands_of(line) if command.words]
 
 
 def redirects_of(line: str) -> list[tuple[str, str]]:
-    return [(to.operator, str(to.target)) for command in parse(line).commands for to in command.redirects]
+    return [(to.operator, str(to.target)) for command in commands_of(line) for to in command.redirects]
 
 
 def nested_of(line: str) -> list[tuple[str, str, str]]:
@@ -88,11 +93,11 @@ def test_words(line: str, words: list[str]):
     ],
 )
 def test_commands_and_what_ends_them(line: str, commands: list[tuple[list[str], str]]):
-    assert [(command.words, command.ending) for command in parse(line).commands] == commands
+    assert [(command.words, command.ending) for command in commands_of(line)] == commands
 
 
 def test_a_word_knows_whether_it_was_quoted():
-    plain, quoted, part = parse("a 'b' c\"d\"").commands[0].words
+    plain, quoted, part = commands_of("a 'b' c\"d\"")[0].words
     assert type(plain) is str
     assert isinstance(quoted, Quoted)
     assert isinstance(part, Quoted)
@@ -114,7 +119,7 @@ def test_a_word_knows_whether_it_was_quoted():
     ],
 )
 def test_a_word_knows_whether_the_shell_completes_it(word: str, live: bool):
-    assert is_live(parse(f"echo {word}").commands[0].words[1]) is live
+    assert is_live(commands_of(f"echo {word}")[0].words[1]) is live
 
 
 # -- redirects ------------------------------------------------------------------------------------------------
@@ -231,24 +236,23 @@ some_words = st.lists(st.text(no_nul), min_size=1, max_size=8)
 shell_text = st.text(st.sampled_from("ab 1=-\n\t\\'\"$`(){}<>|&;#[]*~!?\0\r\u00a0é\ud800"))
 
 
-def values(script: Script) -> list[str]:
-    return [str(word) for command in script.commands for word in command.words]
+def values(line: str) -> list[str]:
+    return [str(word) for command in commands_of(line) for word in command.words]
 
 
 @given(some_words)
 def test_quoting_is_undone(words: list[str]):
-    assert values(parse(shlex.join(words))) == words
+    assert values(shlex.join(words)) == words
 
 
 @given(some_words)
 def test_the_canonical_spelling_reads_the_same(words: list[str]):
-    assert values(parse(spelled(map(literal, words)))) == words
+    assert values(spelled(map(literal, words))) == words
 
 
 @given(st.one_of(st.text(), shell_text))
 def test_any_text_is_a_command_line(text: str):
-    script = parse(text)
-    assert all(command.words or command.redirects or command.ending for command in script.commands)
+    assert all(command.words or command.redirects or command.ending for command in commands_of(text))
 
 
 quoted_pieces = st.one_of(
@@ -308,4 +312,4 @@ HOSTILE = {
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE.keys())
 def test_no_text_makes_it_hang(text: str):
     """Quadratic work on any of these would take minutes to hours."""
-    parse(text)
+    commands_of(text)
