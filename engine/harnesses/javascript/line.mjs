@@ -201,8 +201,8 @@ export class Line {
 }
 
 /**
- * A connection to an engine that has introduced itself. Rejects with Unreachable, and with TooLate when one is there
- * and says nothing. `gone` is called at its end.
+ * A connection to an engine that has introduced itself. Rejects with Unreachable, with Lost when one was there and hung
+ * up, and with TooLate when it says nothing. `gone` is called at its end.
  */
 async function open(path, gone) {
   const until = Date.now() + HANDSHAKE_MS
@@ -210,10 +210,9 @@ async function open(path, gone) {
     try {
       return await greet(new Connection(path, gone))
     } catch (error) {
-      const busy = error?.message === 'EAGAIN'
-      const silent = error instanceof TooLate || HUNG_UP.has(error?.message)
-      if (!busy && !silent) throw new Unreachable(`no engine at ${path} (${error?.message})`)
-      if (silent || Date.now() >= until) throw new TooLate()
+      if (error instanceof TooLate || HUNG_UP.has(error?.message)) throw error
+      if (error?.message !== 'EAGAIN') throw new Unreachable(`no engine at ${path} (${error?.message})`)
+      if (Date.now() >= until) throw new TooLate()
       await sleep(RETRY_MS)
     }
   }

@@ -15,6 +15,7 @@ from engine.host import Host
 from tests.engine.harnesses.bridging import (
     HANG_UP,
     IMPATIENT,
+    WELCOME,
     PretendEngine,
     Stage,
     needs_node,
@@ -433,11 +434,22 @@ def test_an_engine_that_hangs_before_the_welcome_is_there_and_lets_nothing_throu
 
 
 def test_an_engine_that_hangs_up_before_the_welcome_was_there_and_lets_nothing_through(socket: Path) -> None:
-    def hang_up(_: object) -> None:
-        raise OSError
+    with PretendEngine(socket, lambda _: HANG_UP), dsh(socket) as one:
+        assert "gave no answer about this call" in one.call()["told"]
 
-    with PretendEngine(socket, hang_up), dsh(socket) as one:
-        assert "no answer in time" in one.call()["told"]
+
+def test_an_engine_that_dies_while_asked_may_still_take_a_connection(socket: Path) -> None:
+    """The kernel takes its socket away a moment later: what is told is what happened, not that it was late."""
+
+    def welcome(_: dict[str, Any]) -> Any:
+        return HANG_UP if engine.methods().count("initialize") > 1 else WELCOME
+
+    with (
+        PretendEngine(socket, replies(initialize=welcome, call_decide=lambda _: HANG_UP)) as engine,
+        dsh(socket) as one,
+    ):
+        assert "gave no answer about this call" in one.call()["told"]
+        assert engine.methods().count("initialize") == 2
 
 
 def test_an_error_is_a_refusal(socket: Path) -> None:
